@@ -21,7 +21,7 @@ import {
   tenantOf,
 } from './check-outcome.ts';
 import { type DescribedError, describeError } from './describe-error.ts';
-import { maskText } from './masking.ts';
+import { MASKING_ROOM, maskText } from './masking.ts';
 
 /** The members of a line, in their order; docs/decision-log.md explains each. */
 export interface DecisionLine {
@@ -58,11 +58,6 @@ const MAX_TEXT = 256;
 const MAX_METHOD = 32;
 const MAX_ADDRESS = 64;
 const MAX_RESOURCES = 16;
-/**
- * The text is masked with this many characters beyond its bound, so that a secret at the end is recognized before the
- * cut.
- */
-const MASKING_ROOM = 1024;
 
 export function lineOf(outcome: CheckOutcome): DecisionLine {
   const { decision, code, input } = outcome;

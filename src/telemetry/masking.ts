@@ -32,6 +32,11 @@ export function maskLine(line: string): string {
  */
 const HINT = /p(?:sk|rt|st)_|eyJ|:\/\/|\$argon2/;
 
+/**
+ * A text is masked with this many characters beyond its bound, so that a secret at the end is recognized before the cut.
+ */
+export const MASKING_ROOM = 1024;
+
 /** Replaces every text that has the form of a secret. */
 export function maskText(text: string): string {
   if (!HINT.test(text)) return text;

@@ -15,13 +15,20 @@ export interface MetricDefinition {
   readonly table?: 'directory' | 'limits';
 }
 
-type Extra = Pick<MetricDefinition, 'together' | 'explanation' | 'table'>;
+type Extra = Pick<MetricDefinition, 'together' | 'explanation'>;
 
-const counter = <const L extends readonly string[]>(labels: L, help: string, extra: Extra = {}) =>
-  ({ type: 'counter', labels, help, ...extra }) as const;
-const gauge = <const L extends readonly string[]>(labels: L, help: string, extra: Extra = {}) =>
-  ({ type: 'gauge', labels, help, ...extra }) as const;
-const histogram = (help: string, extra: Extra = {}) => ({ type: 'histogram', labels: [], help, ...extra }) as const;
+/** Returns the functions that make the definitions of one table. */
+const definitionsOf = (table: Pick<MetricDefinition, 'table'> = {}) => ({
+  counter: <const L extends readonly string[]>(labels: L, help: string, extra: Extra = {}) =>
+    ({ type: 'counter', labels, help, ...extra, ...table }) as const,
+  gauge: <const L extends readonly string[]>(labels: L, help: string, extra: Extra = {}) =>
+    ({ type: 'gauge', labels, help, ...extra, ...table }) as const,
+  histogram: (help: string, extra: Extra = {}) =>
+    ({ type: 'histogram', labels: [], help, ...extra, ...table }) as const,
+});
+const { counter, gauge, histogram } = definitionsOf();
+const limits = definitionsOf({ table: 'limits' });
+const directory = definitionsOf({ table: 'directory' });
 
 export const METRICS = {
   postern_build_info: gauge(['version', 'node'], '1, with the versions of Postern and Node as labels.', {
@@ -229,151 +236,126 @@ export const METRICS = {
     { explanation: 'See [traces](decision-log.md#traces).' },
   ),
   postern_log_dropped_total: counter([], 'Log lines that were dropped because standard output was too slow.'),
-  postern_rate_limited_checks_total: counter(['outcome'], 'Checks with a rate limit, by outcome.', { table: 'limits' }),
-  postern_rate_waited_total: counter([], 'Checks that waited for a rate lease.', { table: 'limits' }),
-  postern_rate_leased_total: counter([], 'Requests leased in advance.', { table: 'limits' }),
-  postern_rate_stranded_total: counter([], 'Requests leased in advance and unused when their window ended.', {
-    table: 'limits',
-  }),
-  postern_quota_limited_checks_total: counter(['outcome'], 'Checks with a token quota, by outcome.', {
-    table: 'limits',
-  }),
-  postern_budget_refused_checks_total: counter([], 'Checks that a budget refused.', {
+  postern_rate_limited_checks_total: limits.counter(['outcome'], 'Checks with a rate limit, by outcome.'),
+  postern_rate_waited_total: limits.counter([], 'Checks that waited for a rate lease.'),
+  postern_rate_leased_total: limits.counter([], 'Requests leased in advance.'),
+  postern_rate_stranded_total: limits.counter([], 'Requests leased in advance and unused when their window ended.'),
+  postern_quota_limited_checks_total: limits.counter(['outcome'], 'Checks with a token quota, by outcome.'),
+  postern_budget_refused_checks_total: limits.counter([], 'Checks that a budget refused.', {
     explanation:
       'They are also part of `postern_checks_total{code="insufficient_quota"}`. The [decision log](decision-log.md) and [recent decisions](operations.md#recent-decisions) name the budget.',
-    table: 'limits',
   }),
-  postern_model_limit_refused_checks_total: counter(['level', 'dimension'], 'Checks that a limit by model refused.', {
-    explanation:
-      '`level`: `tenant`, `user` or `key`. `dimension`: `requests_per_minute`, `tokens_per_minute` or `parallel`.',
-    table: 'limits',
-  }),
-  postern_quota_tokens_total: counter(
+  postern_model_limit_refused_checks_total: limits.counter(
+    ['level', 'dimension'],
+    'Checks that a limit by model refused.',
+    {
+      explanation:
+        '`level`: `tenant`, `user` or `key`. `dimension`: `requests_per_minute`, `tokens_per_minute` or `parallel`.',
+    },
+  ),
+  postern_quota_tokens_total: limits.counter(
     ['outcome'],
     'Tokens leased, and tokens of reservations that were made, settled, expired or released.',
-    { table: 'limits' },
   ),
-  postern_reservations_expired_total: counter([], 'Reservations that expired without a settlement.', {
-    table: 'limits',
-  }),
-  postern_reservations_renewed_total: counter([], 'Renewals of token reservations.', {
+  postern_reservations_expired_total: limits.counter([], 'Reservations that expired without a settlement.'),
+  postern_reservations_renewed_total: limits.counter([], 'Renewals of token reservations.', {
     explanation: 'Envoy renews the reservation of a request that still runs.',
-    table: 'limits',
   }),
-  postern_reservations_released_total: counter([], 'Reservations of cancelled checks.', { table: 'limits' }),
-  postern_reservation_changes_dropped_total: counter(
+  postern_reservations_released_total: limits.counter([], 'Reservations of cancelled checks.'),
+  postern_reservation_changes_dropped_total: limits.counter(
     [],
     'Renewals and releases that were not written to the database.',
-    { explanation: 'These reservations expire.', table: 'limits' },
+    { explanation: 'These reservations expire.' },
   ),
-  postern_lost_requests_booked_total: counter(
+  postern_lost_requests_booked_total: limits.counter(
     [],
     'Requests of processes that died, booked with the estimate of their prompt.',
-    { explanation: 'See [A process that dies](limits.md#the-end-of-a-request).', table: 'limits' },
+    { explanation: 'See [A process that dies](limits.md#the-end-of-a-request).' },
   ),
-  postern_requests_not_noted_total: counter(
+  postern_requests_not_noted_total: limits.counter(
     [],
     'Requests beyond the number that a process notes in the database while they are under way.',
-    { explanation: 'The number is 100,000. If the process dies, the others are not booked.', table: 'limits' },
+    { explanation: 'The number is 100,000. If the process dies, the others are not booked.' },
   ),
-  postern_collection_checks_total: counter(['outcome'], 'Creations of collections under a limit, by outcome.', {
-    table: 'limits',
-  }),
-  postern_settlements_total: counter(['outcome'], 'Finished requests, by what happened to their usage.', {
+  postern_collection_checks_total: limits.counter(['outcome'], 'Creations of collections under a limit, by outcome.'),
+  postern_settlements_total: limits.counter(['outcome'], 'Finished requests, by what happened to their usage.', {
     explanation: '`booked`, `duplicate` (reported twice), `unknown`, `late` or `dropped`.',
-    table: 'limits',
   }),
-  postern_settlements_estimated_total: counter([], 'Finished requests without measured usage.', { table: 'limits' }),
-  postern_settlements_unknown_charges_total: counter(
+  postern_settlements_estimated_total: limits.counter([], 'Finished requests without measured usage.'),
+  postern_settlements_unknown_charges_total: limits.counter(
     [],
     'Finished requests whose budgets the access log did not return correctly. They are booked without their budgets.',
-    { table: 'limits' },
   ),
-  postern_settlement_lag_seconds: gauge([], 'Time from the end of the last booked request to its booking.', {
+  postern_settlement_lag_seconds: limits.gauge([], 'Time from the end of the last booked request to its booking.', {
     together: 'max',
-    table: 'limits',
   }),
-  postern_access_log_streams: gauge([], 'Open streams of access logs.', {
+  postern_access_log_streams: limits.gauge([], 'Open streams of access logs.', {
     explanation: 'If there is no stream while requests pass, nothing is metered.',
-    table: 'limits',
   }),
-  postern_access_log_entries_total: counter([], 'Finished requests reported by access logs.', { table: 'limits' }),
-  postern_access_log_running_total: counter([], 'Access log reports of a request that was still running.', {
-    table: 'limits',
-  }),
-  postern_access_log_errors_total: counter(
+  postern_access_log_entries_total: limits.counter([], 'Finished requests reported by access logs.'),
+  postern_access_log_running_total: limits.counter([], 'Access log reports of a request that was still running.'),
+  postern_access_log_errors_total: limits.counter(
     ['kind'],
     'Messages and entries that could not be read, and entries that could not be booked.',
     {
       explanation:
         '`message`: malformed messages, each of which ended its stream. `unreadable`: skipped entries. `entry`: entries that could not be booked.',
-      table: 'limits',
     },
   ),
-  postern_metering_waiting: gauge(['kind'], 'Items that wait to be written to the database.', {
+  postern_metering_waiting: limits.gauge(['kind'], 'Items that wait to be written to the database.', {
     explanation:
       '`rate` and `tokens`: checks. `settlement`: ends of requests. `reservation`: renewals and releases of reservations.',
-    table: 'limits',
   }),
-  postern_metering_held: gauge(['kind'], 'Entries of limits that this process holds.', {
+  postern_metering_held: limits.gauge(['kind'], 'Entries of limits that this process holds.', {
     explanation:
       'Of rate limits: `rate_subjects` and leased `requests`. Of quotas: `budgets`, their `tokens`, their `reserved_tokens`, and `reservations`.',
-    table: 'limits',
   }),
-  postern_metering_statements_total: counter([], 'Database statements sent for limits.', { table: 'limits' }),
-  postern_metering_faults_total: counter([], 'Number of times that the database became unreachable for limits.', {
-    table: 'limits',
-  }),
-  postern_metering_alone: gauge([], '1 while limits are enforced without the database.', {
+  postern_metering_statements_total: limits.counter([], 'Database statements sent for limits.'),
+  postern_metering_faults_total: limits.counter([], 'Number of times that the database became unreachable for limits.'),
+  postern_metering_alone: limits.gauge([], '1 while limits are enforced without the database.', {
     together: 'max',
-    table: 'limits',
   }),
-  postern_metering_unreported: gauge(
+  postern_metering_unreported: limits.gauge(
     [],
     'Allowed requests without a report of their end for longer than a reservation lasts; 0 while proxies report ends.',
     {
       explanation:
         "A reservation lasts for `limits.reservation-ttl` (default: 30 s). Shown if there are at least 10 such requests and no end of the process's requests has been reported since. `/readyz` shows it as a warning. Configure the proxy's access log: [Envoy](envoy.md#metering), [Istio](istio.md), [Envoy Gateway](envoy-gateway.md).",
-      table: 'limits',
     },
   ),
-  postern_directory_down: gauge(['directory'], '1 while a directory does not answer.', {
+  postern_directory_down: directory.gauge(['directory'], '1 while a directory does not answer.', {
     together: 'max',
     explanation:
       'From a login, a refresh or a lookup that the directory did not answer until the next one that it answers.',
-    table: 'directory',
   }),
-  postern_directory_logins_total: counter(
+  postern_directory_logins_total: directory.counter(
     ['directory', 'outcome'],
     'Logins with a directory, by directory and outcome.',
     {
       explanation:
         "`success`, the directory's reason (`wrong_password`, `unknown_user`, `locked`, `several_names`, `other_domain`, `no_domain`, …), Postern's own (`quota_exceeded`, `tenant_changed`, …), `unavailable` or `too_many_at_once`.",
-      table: 'directory',
     },
   ),
-  postern_directory_refreshes_total: counter(
+  postern_directory_refreshes_total: directory.counter(
     ['directory', 'outcome'],
     'Token refreshes that queried a directory, by directory and outcome.',
     {
       explanation:
         '`success`, `removed`, `disabled`, `expired`, `locked`, `not_readable`, `several_names`, `several_ids`, `ambiguous_user`, `tenant_changed`, `unavailable` or `too_many_at_once`.',
-      table: 'directory',
     },
   ),
-  postern_directory_lookups_total: counter(
+  postern_directory_lookups_total: directory.counter(
     ['directory', 'outcome'],
     'Daily lookups of key owners in a directory, by directory and outcome.',
     {
       explanation:
         '`success`, `removed`, `disabled`, `expired`, `locked`, `not_readable`, `several_names`, `several_ids`, `ambiguous_user`, `tenant_changed`, `too_many_removed` (the server did not act on the removal) or `unavailable`.',
-      table: 'directory',
     },
   ),
-  postern_directory_tests_total: counter(
+  postern_directory_tests_total: directory.counter(
     ['directory', 'outcome'],
     'Attempts to reach a directory, by directory and outcome.',
-    { explanation: '`success`, or the step that failed.', table: 'directory' },
+    { explanation: '`success`, or the step that failed.' },
   ),
 } satisfies Readonly<Record<`postern_${string}`, MetricDefinition>>;
 

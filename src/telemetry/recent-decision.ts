@@ -8,7 +8,7 @@ import { withoutQuery } from '../decision/paths.ts';
 import { sharedRequestId } from '../domain/client-request-id.ts';
 import type { BudgetId } from '../domain/ids.ts';
 import { type CheckCode, type CheckOutcome, tenantOf } from './check-outcome.ts';
-import { maskText } from './masking.ts';
+import { MASKING_ROOM, maskText } from './masking.ts';
 
 /** A recorded decision as a row of the table `recent_decisions`. */
 export interface RecentDecisionRow {
@@ -74,11 +74,6 @@ const MAX_RESOURCES = 16;
 const MAX_DETAIL = 512;
 const MAX_TENANT = 128;
 const MAX_ADDRESS = 64;
-/**
- * The text is masked with this many characters beyond its bound, so that a secret at the end is recognized before the
- * cut.
- */
-const MASKING_ROOM = 1024;
 /** The memory of the members with a fixed size. */
 const BASE_BYTES = 512;
 const NO_RESOURCES: readonly Resource[] = [];

@@ -1,32 +1,21 @@
 /** The telemetry of one process: its log, its metrics, the decision log and traces. */
 
 import manifest from '../../package.json' with { type: 'json' };
-import type { ErrorCode } from '../domain/errors.ts';
 import { type CacheStats, watchCaches } from './cache-metrics.ts';
 import { CheckMeter } from './check-meter.ts';
-import { type CheckObserver, checkObserver } from './check-observer.ts';
-import { type DatabaseReports, databaseReports } from './database-metrics.ts';
+import { checkObserver } from './check-observer.ts';
+import { databaseReports } from './database-metrics.ts';
 import { DecisionLog } from './decision-log.ts';
 import { type DecisionTarget, sinkFor } from './decision-sinks.ts';
 import { DecisionTally } from './decision-tally.ts';
-import { type DirectoryReport, directoryReports } from './directory-metrics.ts';
-import { type TlsReload, tlsReloads } from './grpc-metrics.ts';
-import { type AnsweredRequest, httpRefusals, httpRequests } from './http-metrics.ts';
+import { directoryReports } from './directory-metrics.ts';
+import { tlsReloads } from './grpc-metrics.ts';
+import { httpRefusals, httpRequests } from './http-metrics.ts';
 import { type Log, type Logging, type LogOptions, startLogging } from './log.ts';
 import { Metrics } from './metrics.ts';
 import { RecentDecisions } from './recent-decisions.ts';
 import type { Tracing, TracingOptions } from './tracing.ts';
 import { TrialDecisions } from './trial-decisions.ts';
-
-/** Events of the change feed. */
-interface FeedReports {
-  onError(error: Error): void;
-  /** @param lagMs the age of the oldest change that was just applied; 0 without changes */
-  onPoll(lagMs: number): void;
-  onFlush(reason: string): void;
-  /** Called once for each kind of change that this program does not know. */
-  onUnknownKind(kind: string): void;
-}
 
 export interface Watched {
   readonly live: () => CacheStats;
@@ -39,40 +28,7 @@ export interface Watched {
   readonly now: () => number;
 }
 
-export interface Telemetry {
-  readonly log: Log;
-  /** A part that is created later adds its metrics. */
-  readonly metrics: Metrics;
-  /** The gate's observer. */
-  readonly observer: CheckObserver;
-  /** The gate's decision counts, until a writer takes them. */
-  readonly tally: DecisionTally;
-  /** Denials and a sample of the gate's allows, until a writer takes them. */
-  readonly recent: RecentDecisions;
-  /** The same for checks in shadow mode. */
-  readonly shadowTally: DecisionTally;
-  readonly trial: TrialDecisions;
-  readonly feedEvents: FeedReports;
-  readonly httpRequest: (request: AnsweredRequest) => void;
-  /** Counts an API request that was answered 401 or 403. */
-  readonly httpRefusal: (code: ErrorCode) => void;
-  readonly database: DatabaseReports;
-  /** Counts the outcome of each request to a directory. */
-  readonly directory: (report: DirectoryReport) => void;
-  /** Adds the metrics of the caches and the feed. Must be called at most once. */
-  readonly watch: (watched: Watched) => void;
-  /** Called when TLS files have changed on disk. */
-  readonly tlsReload: (reload: TlsReload) => void;
-  /** Undefined unless traces are configured. */
-  readonly tracing: Tracing | undefined;
-  /**
-   * Opens the decision log. The gate must call it before it serves. Rejects with one sentence that names the setting if
-   * it cannot be written.
-   */
-  readonly openDecisionLog: () => Promise<void>;
-  /** Writes everything that waits, within seconds, at shutdown. */
-  readonly flush: () => Promise<void>;
-}
+export type Telemetry = ReturnType<typeof createTelemetry>;
 
 interface DecisionLogOptions {
   /** Undefined: no decision log. */
@@ -92,7 +48,7 @@ type TracingReports = Pick<TracingOptions, 'onLost' | 'warn'>;
 
 const DEFAULT_DECISIONS: DecisionLogOptions = { target: { kind: 'stdout' }, allowOneIn: 1000 };
 
-export function createTelemetry(options: TelemetryOptions): Telemetry {
+export function createTelemetry(options: TelemetryOptions) {
   const { decisions: decisionOptions, tracing: makeTracing, ...logOptions } = options;
   const logging = startLogging(logOptions);
   const { log, dropped, flush } = logging;
@@ -118,30 +74,45 @@ export function createTelemetry(options: TelemetryOptions): Telemetry {
   metrics.show('postern_log_dropped_total', dropped);
   return {
     log,
+    /** A part that is created later adds its metrics. */
     metrics,
+    /** The gate's observer. */
     observer: checkObserver(metrics.checks, tally, decisions, recent, {
       meter: shadowMeter,
       tally: shadowTally,
       recent: trial,
     }),
+    /** The gate's decision counts, until a writer takes them. */
     tally,
+    /** Denials and a sample of the gate's allows, until a writer takes them. */
     recent,
+    /** The same for checks in shadow mode. */
     shadowTally,
     trial,
     feedEvents: feedReports(log.child({ part: 'change feed' }), metrics),
     httpRequest: httpRequests(metrics),
+    /** Counts an API request that was answered 401 or 403. */
     httpRefusal: httpRefusals(metrics),
     database: databaseReports(metrics),
+    /** Counts the outcome of each request to a directory. */
     directory: directoryReports(metrics),
-    watch: ({ live, feedAgeMs, now: storeNow }) => {
+    /** Adds the metrics of the caches and the feed. Must be called at most once. */
+    watch: ({ live, feedAgeMs, now: storeNow }: Watched): void => {
       now = storeNow;
       watchCaches(metrics, live);
       metrics.show('postern_feed_age_seconds', () => feedAgeMs() / 1000);
     },
+    /** Called when TLS files have changed on disk. */
     tlsReload: tlsReloads(log.child({ part: 'grpc tls' }), metrics),
+    /** Undefined unless traces are configured. */
     tracing,
-    openDecisionLog: async () => decisions?.open(),
-    flush: async () => {
+    /**
+     * Opens the decision log. The gate must call it before it serves. Rejects with one sentence that names the setting if
+     * it cannot be written.
+     */
+    openDecisionLog: async (): Promise<void> => decisions?.open(),
+    /** Writes everything that waits, within seconds, at shutdown. */
+    flush: async (): Promise<void> => {
       await Promise.all([decisions?.close(), tracing?.close()]);
       flush();
     },
@@ -162,7 +133,8 @@ function decisionLog({ target, allowOneIn }: DecisionLogOptions, logging: Loggin
   });
 }
 
-function feedReports(log: Log, metrics: Metrics): FeedReports {
+/** Returns the listeners of the change feed's events. */
+function feedReports(log: Log, metrics: Metrics) {
   const lag = metrics.histogram('postern_feed_lag_seconds');
   const counts = { polls: 0, errors: 0, flushes: 0, unknown: 0 };
   let isDown = false;
@@ -172,19 +144,20 @@ function feedReports(log: Log, metrics: Metrics): FeedReports {
   metrics.show('postern_feed_flushes_total', () => counts.flushes);
   metrics.show('postern_feed_unknown_flushes_total', () => counts.unknown);
   return {
-    onError: (err) => {
+    onError: (err: Error): void => {
       counts.errors++;
       isDown = true;
       log.warn({ err }, 'the change feed could not be read');
     },
-    onPoll: (lagMs) => {
+    /** @param lagMs the age of the oldest change that was just applied; 0 without changes */
+    onPoll: (lagMs: number): void => {
       counts.polls++;
       isDown = false;
       if (lagMs > 0) {
         lag.observe(lagMs);
       }
     },
-    onFlush: (reason) => {
+    onFlush: (reason: string): void => {
       counts.flushes++;
       // onUnknownKind reports each kind once, because a newer replica may write many such changes.
       if (reason === 'unknown_kind') {
@@ -193,7 +166,8 @@ function feedReports(log: Log, metrics: Metrics): FeedReports {
       }
       log.warn({ reason }, 'the change feed lost its position; all caches are flushed');
     },
-    onUnknownKind: (kind) => {
+    /** Called once for each kind of change that this program does not know. */
+    onUnknownKind: (kind: string): void => {
       log.warn(
         { kind },
         'the change feed has a kind of change that this version does not know: each such change flushes the caches. Upgrade this server',
