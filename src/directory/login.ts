@@ -1,6 +1,7 @@
 /** A login at one directory, on one connection: the service account finds the person, and the person binds. */
 
 import { Fault } from '../domain/errors.ts';
+import { present } from '../domain/objects.ts';
 import { statePerBind, unreportedState } from './account-state.ts';
 import { type BindOutcome, bindOutcome } from './bind-outcome.ts';
 import type { LdapConnection } from './connection.ts';
@@ -240,12 +241,8 @@ function refused(
   reason: DirectoryReason,
   { elsewhere = false, stableId, detail }: RefusalDetails = {},
 ): LoginAnswer {
-  const answer: DirectoryAnswer = {
-    kind: 'refused',
-    reason,
-    directory: settings.name,
-    ...(stableId === undefined ? {} : { stableId }),
-    ...(detail === undefined ? {} : { detail }),
+  return {
+    answer: { kind: 'refused', reason, directory: settings.name, ...present({ stableId, detail }) },
+    elsewhere,
   };
-  return { answer, elsewhere };
 }

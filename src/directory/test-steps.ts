@@ -19,100 +19,12 @@ import { fillPattern, isExact, isName, type TypedName, typedName } from './user-
 class Stopped extends Error {}
 
 /** Ends with the first step that fails. Never rejects. */
-export async function runTestSteps(
+export function runTestSteps(
   directory: Directory,
   request: LoginTestRequest,
   deadline: Deadline,
 ): Promise<readonly TestStep[]> {
-  const protocol = new Protocol();
-  const opened: LdapConnection[] = [];
-  const run = async (): Promise<void> => {
-    const c = await open(directory, deadline, protocol);
-    opened.push(c);
-    await runSteps(c, directory, request, protocol);
-  };
-  try {
-    await deadline.within(run());
-  } catch (error) {
-    if (!(error instanceof Stopped)) protocol.failed(protocol.next, error);
-  } finally {
-    for (const c of opened) c.close();
-  }
-  return protocol.steps;
-}
-
-class Protocol {
-  readonly steps: TestStep[] = [];
-  /** The current step, for failures of other code. */
-  next: TestStepName = 'connect';
-
-  done(step: TestStepName, detail: string, data?: TestStep['data']): void {
-    this.steps.push({ step, ok: true, detail, ...(data === undefined ? {} : { data }) });
-  }
-
-  failed(step: TestStepName, error: unknown): void {
-    const detail = typeof error === 'string' ? error : reasonOf(error);
-    this.steps.push({ step, ok: false, detail, advice: adviceFor(step, detail) });
-  }
-
-  stop(step: TestStepName, detail: string, advice = adviceFor(step, detail)): never {
-    this.steps.push({ step, ok: false, detail, advice });
-    throw new Stopped();
-  }
-
-  async try<T>(step: TestStepName, work: () => Promise<T>): Promise<T> {
-    this.next = step;
-    try {
-      return await work();
-    } catch (error) {
-      if (error instanceof Stopped) throw error;
-      this.failed(error instanceof TlsFault ? 'tls' : step, error);
-      throw new Stopped();
-    }
-  }
-}
-
-async function open(directory: Directory, deadline: Deadline, protocol: Protocol): Promise<LdapConnection> {
-  const { settings, servers } = directory;
-  let isBinding = false;
-  const greet = async (c: LdapConnection): Promise<void> => {
-    if (settings.serviceAccount === undefined) return;
-    isBinding = true;
-    await bindService(c, settings);
-    protocol.done('service_bind', `bound as ${settings.serviceAccount.dn}`);
-  };
-  const observe = (step: 'connect' | 'tls', detail: string, data?: TestStep['data']): void => {
-    protocol.next = step === 'connect' ? 'tls' : 'service_bind';
-    protocol.done(step, detail, data);
-  };
-  try {
-    return await servers.open(deadline, greet, observe);
-  } catch (error) {
-    const step = isBinding ? 'service_bind' : error instanceof TlsFault ? 'tls' : 'connect';
-    protocol.failed(step, error);
-    throw new Stopped();
-  }
-}
-
-async function runSteps(
-  c: LdapConnection,
-  directory: Directory,
-  { username, password }: LoginTestRequest,
-  protocol: Protocol,
-): Promise<void> {
-  const { domains, userDnPattern: pattern } = directory.settings;
-  if (!isName(username))
-    protocol.stop('find_user', 'the name is empty or too long', 'Use a name of 1 to 256 characters.');
-  const user = typedName(username, domains);
-  if (!isExact(user.name)) {
-    const detail = 'the name has leading or trailing blanks, or control characters';
-    protocol.stop('find_user', detail, 'Remove them from the name.');
-  }
-  const { entry, reader } =
-    pattern === undefined
-      ? await findThenBind(c, directory, { user, password }, protocol)
-      : await bindThenFind(c, directory, { user, password, pattern }, protocol);
-  await readPerson(reader, { entry, user }, protocol);
+  return new LoginTest(directory).run(request, deadline);
 }
 
 interface Login {
@@ -126,97 +38,11 @@ interface FoundPerson {
   readonly reader: DirectoryReader;
 }
 
-async function findThenBind(
-  c: LdapConnection,
-  directory: Directory,
-  { user, password }: Login,
-  protocol: Protocol,
-): Promise<FoundPerson> {
-  const found = await protocol.try('find_user', async () => {
-    const reader = await directory.readerOn(c);
-    return { entry: theOne(await searchUser(reader, user), user, protocol), reader };
-  });
-  reportFound(found, protocol);
-  const { entry } = found;
-  if (password !== undefined) {
-    await bindUser(c, { name: entry.dn, password, explain: (outcome) => outcomeFor(entry, outcome) }, protocol);
-  }
-  return found;
-}
-
-async function bindThenFind(
-  c: LdapConnection,
-  directory: Directory,
-  { user, password, pattern }: Login & { readonly pattern: string },
-  protocol: Protocol,
-): Promise<FoundPerson> {
-  const name = fillPattern(pattern, user.name);
-  if (name === undefined) {
-    protocol.stop(
-      'user_bind',
-      `this name does not fit into ${pattern}`,
-      'Give the name alone, or set ldap.domain to the part that people add to it.',
-    );
-  }
-  if (password !== undefined) await bindUser(c, { name, password, explain: (outcome) => outcome }, protocol);
-  const person = await protocol.try('find_user', async () => {
-    if (password !== undefined) {
-      const { found, reader } = await readBound(c, directory, { name, password, outcome: 'proved' });
-      return { entry: theOne(found, user, protocol), reader };
-    }
-    const reader = await directory.readerOn(c);
-    return { entry: theOne(await boundUser(reader, { name, authorization: undefined }), user, protocol), reader };
-  });
-  reportFound(person, protocol);
-  return person;
-}
-
-function reportFound({ entry: { dn }, reader }: FoundPerson, protocol: Protocol): void {
-  protocol.done('find_user', `found ${dn}`, { dn, type: reader.traits.type });
-}
-
-function theOne(found: FoundEntry | BoundEntry, user: TypedName, protocol: Protocol): LdapEntry {
-  if (found.kind === 'one') return found.entry;
-  if (found.kind === 'other_domain') return protocol.stop('find_user', found.detail);
-  return protocol.stop(
-    'find_user',
-    found.kind === 'none' ? `nobody is found by ${user.typed}` : `several entries are found by ${user.typed}`,
-  );
-}
-
 interface Binding {
   readonly name: string;
   readonly password: string;
   /** Adds the state of the account to the outcome. */
   readonly explain: (outcome: BindOutcome) => BindOutcome;
-}
-
-async function bindUser(c: LdapConnection, { name, password, explain }: Binding, protocol: Protocol): Promise<void> {
-  if (password === '')
-    protocol.stop('user_bind', 'an empty password is never sent', 'Give the password of the person.');
-  const result = await protocol.try('user_bind', () => c.bind(name, password));
-  const outcome = explain(bindOutcome(result));
-  const said = result.code === 0 ? '' : ` (code ${result.code}${result.text === '' ? '' : `: ${result.text}`})`;
-  switch (outcome.kind) {
-    case 'proved':
-      return protocol.done('user_bind', `bound as ${name}`);
-    case 'password_expired':
-      return protocol.stop(
-        'user_bind',
-        `the password is right, but ${outcome.reason === 'expired' ? 'has expired' : 'must be changed first'}${said}`,
-        'The person must change the password in the directory.',
-      );
-    case 'refused':
-      return protocol.stop(
-        'user_bind',
-        `the directory refuses ${name}: ${outcome.reason}${said}`,
-        REFUSALS[outcome.reason] ?? 'Check the account in the directory.',
-      );
-    case 'fault':
-      return protocol.stop('user_bind', outcome.detail, adviceFor('service_bind', outcome.detail));
-    default:
-      return outcome satisfies never;
-  }
 }
 
 const REFUSALS: Readonly<Record<string, string>> = {
@@ -228,36 +54,201 @@ const REFUSALS: Readonly<Record<string, string>> = {
   locked: 'The account is locked in the directory: unlock it there, or wait.',
 };
 
-async function readPerson(
-  reader: DirectoryReader,
-  { entry, user }: { readonly entry: LdapEntry; readonly user: TypedName },
-  protocol: Protocol,
-): Promise<void> {
-  const profile = profileOf(entry, reader, user.name);
-  const identity = identify(entry, reader);
-  if (identity.kind !== 'one') protocol.stop('attributes', identity.detail);
-  const state = accountState(entry, Date.now());
-  const email =
-    profile.email === undefined
-      ? ', without an e-mail address: correct ldap.attribute-mapping.email if there should be one'
-      : '';
-  protocol.done('attributes', `${profile.username}${email}`, { id: identity.stableId, ...profile, state });
-  const read = await protocol.try('groups', async () => {
-    await bindService(reader.c, reader.settings);
-    return personOf(reader, entry, user.name);
-  });
-  if (read.kind === 'refused') protocol.stop('attributes', read.detail);
-  const { person } = read;
-  protocol.done('groups', `${person.groups.length} groups, direct and nested`, { groups: person.groups });
-  const roles = person.roles.length === 0 ? 'no group gives a role' : person.roles.join(', ');
-  protocol.steps.push({
-    step: 'roles',
-    ok: true,
-    detail: roles,
-    data: { roles: person.roles },
-    ...(person.roles.length === 0
-      ? { advice: 'Name one of the groups above in ldap.group-role-mapping, with the role that it gives.' }
-      : {}),
-  });
-  protocol.done('tenant', person.tenantId, { tenant_id: person.tenantId });
+class LoginTest {
+  readonly #directory: Directory;
+  readonly #steps: TestStep[] = [];
+  /** The current step, for failures of other code. */
+  #next: TestStepName = 'connect';
+
+  constructor(directory: Directory) {
+    this.#directory = directory;
+  }
+
+  async run(request: LoginTestRequest, deadline: Deadline): Promise<readonly TestStep[]> {
+    const opened: LdapConnection[] = [];
+    const work = async (): Promise<void> => {
+      const c = await this.#open(deadline);
+      opened.push(c);
+      await this.#runSteps(c, request);
+    };
+    try {
+      await deadline.within(work());
+    } catch (error) {
+      if (!(error instanceof Stopped)) this.#failed(this.#next, error);
+    } finally {
+      for (const c of opened) c.close();
+    }
+    return this.#steps;
+  }
+
+  #done(step: TestStepName, detail: string, data?: TestStep['data']): void {
+    this.#steps.push({ step, ok: true, detail, ...(data === undefined ? {} : { data }) });
+  }
+
+  #failed(step: TestStepName, error: unknown): void {
+    const detail = typeof error === 'string' ? error : reasonOf(error);
+    this.#steps.push({ step, ok: false, detail, advice: adviceFor(step, detail) });
+  }
+
+  #stop(step: TestStepName, detail: string, advice = adviceFor(step, detail)): never {
+    this.#steps.push({ step, ok: false, detail, advice });
+    throw new Stopped();
+  }
+
+  async #try<T>(step: TestStepName, work: () => Promise<T>): Promise<T> {
+    this.#next = step;
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof Stopped) throw error;
+      this.#failed(error instanceof TlsFault ? 'tls' : step, error);
+      throw new Stopped();
+    }
+  }
+
+  async #open(deadline: Deadline): Promise<LdapConnection> {
+    const { settings, servers } = this.#directory;
+    let isBinding = false;
+    const greet = async (c: LdapConnection): Promise<void> => {
+      if (settings.serviceAccount === undefined) return;
+      isBinding = true;
+      await bindService(c, settings);
+      this.#done('service_bind', `bound as ${settings.serviceAccount.dn}`);
+    };
+    const observe = (step: 'connect' | 'tls', detail: string, data?: TestStep['data']): void => {
+      this.#next = step === 'connect' ? 'tls' : 'service_bind';
+      this.#done(step, detail, data);
+    };
+    try {
+      return await servers.open(deadline, greet, observe);
+    } catch (error) {
+      const step = isBinding ? 'service_bind' : error instanceof TlsFault ? 'tls' : 'connect';
+      this.#failed(step, error);
+      throw new Stopped();
+    }
+  }
+
+  async #runSteps(c: LdapConnection, { username, password }: LoginTestRequest): Promise<void> {
+    const { domains, userDnPattern: pattern } = this.#directory.settings;
+    if (!isName(username))
+      this.#stop('find_user', 'the name is empty or too long', 'Use a name of 1 to 256 characters.');
+    const user = typedName(username, domains);
+    if (!isExact(user.name)) {
+      const detail = 'the name has leading or trailing blanks, or control characters';
+      this.#stop('find_user', detail, 'Remove them from the name.');
+    }
+    const { entry, reader } =
+      pattern === undefined
+        ? await this.#findThenBind(c, { user, password })
+        : await this.#bindThenFind(c, { user, password, pattern });
+    await this.#readPerson(reader, entry, user);
+  }
+
+  async #findThenBind(c: LdapConnection, { user, password }: Login): Promise<FoundPerson> {
+    const found = await this.#try('find_user', async () => {
+      const reader = await this.#directory.readerOn(c);
+      return { entry: this.#theOne(await searchUser(reader, user), user), reader };
+    });
+    this.#reportFound(found);
+    const { entry } = found;
+    if (password !== undefined) {
+      await this.#bindUser(c, { name: entry.dn, password, explain: (outcome) => outcomeFor(entry, outcome) });
+    }
+    return found;
+  }
+
+  async #bindThenFind(
+    c: LdapConnection,
+    { user, password, pattern }: Login & { readonly pattern: string },
+  ): Promise<FoundPerson> {
+    const name = fillPattern(pattern, user.name);
+    if (name === undefined) {
+      this.#stop(
+        'user_bind',
+        `this name does not fit into ${pattern}`,
+        'Give the name alone, or set ldap.domain to the part that people add to it.',
+      );
+    }
+    if (password !== undefined) await this.#bindUser(c, { name, password, explain: (outcome) => outcome });
+    const person = await this.#try('find_user', async () => {
+      if (password !== undefined) {
+        const { found, reader } = await readBound(c, this.#directory, { name, password, outcome: 'proved' });
+        return { entry: this.#theOne(found, user), reader };
+      }
+      const reader = await this.#directory.readerOn(c);
+      return { entry: this.#theOne(await boundUser(reader, { name, authorization: undefined }), user), reader };
+    });
+    this.#reportFound(person);
+    return person;
+  }
+
+  #reportFound({ entry: { dn }, reader }: FoundPerson): void {
+    this.#done('find_user', `found ${dn}`, { dn, type: reader.traits.type });
+  }
+
+  #theOne(found: FoundEntry | BoundEntry, user: TypedName): LdapEntry {
+    if (found.kind === 'one') return found.entry;
+    if (found.kind === 'other_domain') return this.#stop('find_user', found.detail);
+    return this.#stop(
+      'find_user',
+      found.kind === 'none' ? `nobody is found by ${user.typed}` : `several entries are found by ${user.typed}`,
+    );
+  }
+
+  async #bindUser(c: LdapConnection, { name, password, explain }: Binding): Promise<void> {
+    if (password === '') this.#stop('user_bind', 'an empty password is never sent', 'Give the password of the person.');
+    const result = await this.#try('user_bind', () => c.bind(name, password));
+    const outcome = explain(bindOutcome(result));
+    const said = result.code === 0 ? '' : ` (code ${result.code}${result.text === '' ? '' : `: ${result.text}`})`;
+    switch (outcome.kind) {
+      case 'proved':
+        return this.#done('user_bind', `bound as ${name}`);
+      case 'password_expired':
+        return this.#stop(
+          'user_bind',
+          `the password is right, but ${outcome.reason === 'expired' ? 'has expired' : 'must be changed first'}${said}`,
+          'The person must change the password in the directory.',
+        );
+      case 'refused':
+        return this.#stop(
+          'user_bind',
+          `the directory refuses ${name}: ${outcome.reason}${said}`,
+          REFUSALS[outcome.reason] ?? 'Check the account in the directory.',
+        );
+      case 'fault':
+        return this.#stop('user_bind', outcome.detail, adviceFor('service_bind', outcome.detail));
+      default:
+        return outcome satisfies never;
+    }
+  }
+
+  async #readPerson(reader: DirectoryReader, entry: LdapEntry, user: TypedName): Promise<void> {
+    const profile = profileOf(entry, reader, user.name);
+    const identity = identify(entry, reader);
+    if (identity.kind !== 'one') this.#stop('attributes', identity.detail);
+    const state = accountState(entry, Date.now());
+    const email =
+      profile.email === undefined
+        ? ', without an e-mail address: correct ldap.attribute-mapping.email if there should be one'
+        : '';
+    this.#done('attributes', `${profile.username}${email}`, { id: identity.stableId, ...profile, state });
+    const read = await this.#try('groups', async () => {
+      await bindService(reader.c, reader.settings);
+      return personOf(reader, entry, user.name);
+    });
+    if (read.kind === 'refused') this.#stop('attributes', read.detail);
+    const { person } = read;
+    this.#done('groups', `${person.groups.length} groups, direct and nested`, { groups: person.groups });
+    const roles = person.roles.length === 0 ? 'no group gives a role' : person.roles.join(', ');
+    this.#steps.push({
+      step: 'roles',
+      ok: true,
+      detail: roles,
+      data: { roles: person.roles },
+      ...(person.roles.length === 0
+        ? { advice: 'Name one of the groups above in ldap.group-role-mapping, with the role that it gives.' }
+        : {}),
+    });
+    this.#done('tenant', person.tenantId, { tenant_id: person.tenantId });
+  }
 }
