@@ -17,6 +17,7 @@ import { zonesOf } from '../iam/budgets/state-queries.ts';
 import type { Store } from '../server/store.ts';
 import { printable } from './apply-plan.ts';
 import { type Arguments, tenantOption, UsageError, wordsOf } from './arguments.ts';
+import { printed } from './output.ts';
 import { OPERATOR_PARTS, printList, scopeOption, withStore } from './with-store.ts';
 
 const ONE_BUDGET = 'Give the name of exactly one budget.';
@@ -54,7 +55,7 @@ function lineOf(row: BudgetRow, { spent, resets_at }: ReturnType<Awaited<ReturnT
 
 export async function budgetGetCommand(args: Arguments): Promise<number> {
   const [name] = wordsOf(args, ONE_BUDGET);
-  return printed(await withBudget(args, name, ({ db }, budget) => showAsOperator(db.knex, budget, Date.now())));
+  return shown(await withBudget(args, name, ({ db }, budget) => showAsOperator(db.knex, budget, Date.now())));
 }
 
 /** Creates a budget from the members of a JSON object, and prints it. */
@@ -63,13 +64,13 @@ export async function budgetCreateCommand(args: Arguments): Promise<number> {
   const tenant = tenantOption(args);
   if (tenant === undefined) throw new UsageError('Give the tenant of the budget with --tenant.');
   const request = await bodyOf(newBudget, text);
-  return printed(await withStore(args, ({ db }) => createBudgetAsOperator({ db, ...OPERATOR_PARTS }, tenant, request)));
+  return shown(await withStore(args, ({ db }) => createBudgetAsOperator({ db, ...OPERATOR_PARTS }, tenant, request)));
 }
 
 export async function budgetUpdateCommand(args: Arguments): Promise<number> {
   const [name, text] = wordsOf(args, 'Give the name of a budget, and its changes as one JSON object.', 2);
   const request = await bodyOf(budgetChanges, text);
-  return printed(await withBudget(args, name, (parts, budget) => updateAsOperator(parts, budget, request)));
+  return shown(await withBudget(args, name, (parts, budget) => updateAsOperator(parts, budget, request)));
 }
 
 export async function budgetResetCommand(args: Arguments): Promise<number> {
@@ -78,15 +79,13 @@ export async function budgetResetCommand(args: Arguments): Promise<number> {
   if (reason === undefined) throw new UsageError('Give the reason with --reason. The audit log keeps it.');
   const body = await bodyOf(budgetReset, JSON.stringify({ reason }));
   await withBudget(args, name, (parts, budget) => resetAsOperator(parts, budget, body.reason));
-  process.stdout.write(`Reset: ${name}. A new amount has begun.\n`);
-  return 0;
+  return printed(`Reset: ${name}. A new amount has begun.\n`);
 }
 
 export async function budgetDeleteCommand(args: Arguments): Promise<number> {
   const [name] = wordsOf(args, ONE_BUDGET);
   await withBudget(args, name, deleteBudgetAsOperator);
-  process.stdout.write(`Deleted: ${name}.\n`);
-  return 0;
+  return printed(`Deleted: ${name}.\n`);
 }
 
 function withBudget<T>(
@@ -99,9 +98,8 @@ function withBudget<T>(
   );
 }
 
-function printed(budget: object): number {
-  process.stdout.write(`${JSON.stringify(budget, undefined, 2)}\n`);
-  return 0;
+function shown(budget: object): number {
+  return printed(`${JSON.stringify(budget, undefined, 2)}\n`);
 }
 
 /** Rejects with a UsageError for a text that the schema does not accept. */

@@ -4,6 +4,7 @@ import { formatConfigError } from '../config/config-error.ts';
 import { type LoadResult, loadConfig } from '../config/load.ts';
 import { renderConfig } from '../config/render.ts';
 import type { Arguments } from './arguments.ts';
+import { printed } from './output.ts';
 
 /** The message has one line for each error. */
 export class InvalidConfigError extends Error {
@@ -22,6 +23,5 @@ export function loadOrRefuse(args: Arguments, env: NodeJS.ProcessEnv = process.e
 
 /** Prints the configuration in force, with masked secrets. */
 export function checkConfig(args: Arguments): number {
-  process.stdout.write(`${renderConfig(loadOrRefuse(args).settings)}\n`);
-  return 0;
+  return printed(`${renderConfig(loadOrRefuse(args).settings)}\n`);
 }

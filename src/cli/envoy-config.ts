@@ -110,6 +110,16 @@ export function itemNamed(value: unknown, name: string, ...steps: readonly (stri
   return mapping(listAt(value, ...steps).find((item) => item['name'] === name));
 }
 
+export const HCM = 'envoy.filters.network.http_connection_manager';
+export const EXT_AUTHZ = 'envoy.filters.http.ext_authz';
+export const ROUTER = 'envoy.filters.http.router';
+
+/** Returns the listener for clients in the configuration, and the settings of its connection manager. */
+export function edgeOf(config: unknown): { readonly listener: Mapping; readonly manager: Mapping } {
+  const listener = itemNamed(config, 'edge', 'static_resources', 'listeners');
+  return { listener, manager: mapping(itemNamed(listener, HCM, 'filter_chains', 0, 'filters')['typed_config']) };
+}
+
 /** Replaces a text of a file in envoy/. @throws Error if the file does not have it */
 export function replaced(text: string, before: string, after: string): string {
   if (!text.includes(before)) throw new Error(`The Envoy configuration does not say "${before.trim()}".`);

@@ -7,11 +7,20 @@
  */
 
 import { parse } from 'yaml';
-import { at, type EnvoyAddress, itemNamed, listAt, type Mapping, mapping, splitAddress } from './envoy-config.ts';
+import {
+  at,
+  type EnvoyAddress,
+  EXT_AUTHZ,
+  edgeOf,
+  HCM,
+  itemNamed,
+  listAt,
+  type Mapping,
+  mapping,
+  ROUTER,
+  splitAddress,
+} from './envoy-config.ts';
 
-const HCM = 'envoy.filters.network.http_connection_manager';
-const EXT_AUTHZ = 'envoy.filters.http.ext_authz';
-const ROUTER = 'envoy.filters.http.router';
 const LUA = 'envoy.filters.http.lua';
 const USAGE = 'postern.usage';
 const TYPES = 'type.googleapis.com/envoy.extensions.filters';
@@ -59,8 +68,7 @@ interface Parts {
 
 /** @param text envoy/production.yaml in agreement with Postern's configuration */
 function partsOf(text: string): Parts {
-  const listener = itemNamed(parse(text, { merge: true }), 'edge', 'static_resources', 'listeners');
-  const manager = mapping(itemNamed(listener, HCM, 'filter_chains', 0, 'filters')['typed_config']);
+  const { listener, manager } = edgeOf(parse(text, { merge: true }));
   const configOf = (filter: string): Mapping => mapping(itemNamed(manager, filter, 'http_filters')['typed_config']);
   const check = configOf(EXT_AUTHZ);
   return {

@@ -8,11 +8,8 @@
 
 import { parse } from 'yaml';
 import { SHADOW_LOG } from '../extauthz/access-log/other-gate.ts';
-import { at, itemNamed, listAt, type Mapping, mapping } from './envoy-config.ts';
+import { at, EXT_AUTHZ, edgeOf, itemNamed, listAt, type Mapping, mapping, ROUTER } from './envoy-config.ts';
 
-const HCM = 'envoy.filters.network.http_connection_manager';
-const EXT_AUTHZ = 'envoy.filters.http.ext_authz';
-const ROUTER = 'envoy.filters.http.router';
 const METER = 'envoy.access_loggers.http_grpc';
 /** The name of the filter, so that settings of routes for another ext_authz filter do not apply to it. */
 const FILTER = 'postern';
@@ -41,8 +38,7 @@ const CHANGING = [
 export function shadowConfig(text: string): Mapping {
   const config = mapping(parse(text, { merge: true }));
   const resources = mapping(config['static_resources']);
-  const listener = itemNamed(resources, 'edge', 'listeners');
-  const manager = mapping(itemNamed(listener, HCM, 'filter_chains', 0, 'filters')['typed_config']);
+  const { manager } = edgeOf(config);
   for (const name of CHANGING) delete manager[name];
   const { headers_with_underscores_action: _rejects, ...protocol } = mapping(manager['common_http_protocol_options']);
   manager['common_http_protocol_options'] = protocol;

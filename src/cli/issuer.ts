@@ -5,13 +5,29 @@ import { listIssuers, type StoredIssuer } from '../iam/issuers/queries.ts';
 import { keyRefreshTurns } from '../iam/issuers/refresh-keys.ts';
 import { issuerResource } from '../iam/issuers/resource.ts';
 import { testToken } from '../iam/issuers/test.ts';
+import type { Store } from '../server/store.ts';
 import { printable } from './apply-plan.ts';
 import { type Arguments, tenantOption, timeOption, wordsOf } from './arguments.ts';
 import type { LoadedConfig } from './configuration.ts';
+import { printed } from './output.ts';
 import { readPassword } from './terminal.ts';
 import { OPERATOR_PARTS, printList, scopeOption, withStore } from './with-store.ts';
 
-const ONE_ISSUER = 'Give the name of exactly one issuer.';
+interface IssuerParts extends Pick<Store, 'db'>, Pick<LoadedConfig, 'config'> {
+  readonly name: string;
+}
+
+/** Runs a command on the issuer that it names. */
+async function withIssuer(
+  args: Arguments,
+  work: (parts: IssuerParts, issuer: Awaited<ReturnType<typeof issuerOfName>>) => Promise<number>,
+): Promise<number> {
+  const [name] = wordsOf(args, 'Give the name of exactly one issuer.');
+  const tenant = tenantOption(args);
+  return withStore(args, async ({ db }, { config }) =>
+    work({ db, config, name }, await issuerOfName(db.knex, name, tenant)),
+  );
+}
 
 /** Prints one line for each issuer: tenant and name, kind, value of `iss`, and the state of its keys. */
 export async function issuerListCommand(args: Arguments): Promise<number> {
@@ -39,49 +55,37 @@ function lineOf(row: StoredIssuer, { issuers }: LoadedConfig['config']): string 
 }
 
 /** Prints each step of the examination of a token. The exit code is 0 if the token would be accepted, otherwise 1. */
-export async function issuerTestCommand(args: Arguments): Promise<number> {
-  const [name] = wordsOf(args, ONE_ISSUER);
-  const tenant = tenantOption(args);
-  const tested = await withStore(args, async ({ db }, { config }) => {
-    const issuer = await issuerOfName(db.knex, name, tenant);
+export function issuerTestCommand(args: Arguments): Promise<number> {
+  return withIssuer(args, async ({ db, config, name }, issuer) => {
     // Neither the list of processes nor the history of a shell shows it.
     const token = (await readPassword(process.stdin, process.stderr, `Token of ${name}: `)).trim();
-    return testToken(db.knex, config.issuers, issuer.tenant_id, issuer.id, token, Date.now());
+    const tested = await testToken(db.knex, config.issuers, issuer.tenant_id, issuer.id, token, Date.now());
+    if (tested === undefined) throw new Error('The issuer was deleted. Nothing was tested.');
+    for (const { step, outcome, detail } of tested.steps) {
+      process.stdout.write(`${outcome.padEnd(8)}${step.padEnd(17)}${printable(detail)}\n`);
+    }
+    return tested.accepted ? 0 : 1;
   });
-  if (tested === undefined) throw new Error('The issuer was deleted. Nothing was tested.');
-  for (const { step, outcome, detail } of tested.steps) {
-    process.stdout.write(`${outcome.padEnd(8)}${step.padEnd(17)}${printable(detail)}\n`);
-  }
-  return tested.accepted ? 0 : 1;
 }
 
 /** Fetches the keys of an issuer. The exit code is 0 if that succeeded, otherwise 1. */
-export async function issuerRefreshCommand(args: Arguments): Promise<number> {
-  const [name] = wordsOf(args, ONE_ISSUER);
-  const tenant = tenantOption(args);
-  const outcome = await withStore(args, async ({ db }, { config }) => {
+export function issuerRefreshCommand(args: Arguments): Promise<number> {
+  return withIssuer(args, async ({ db, config, name }, issuer) => {
     const { allowedHosts, maxStalenessMs } = config.issuers;
     const keys = { db, fetch: { allowedHosts }, maxStalenessMs, turns: keyRefreshTurns() };
-    return refreshAsOperator(keys, await issuerOfName(db.knex, name, tenant));
+    const outcome = await refreshAsOperator(keys, issuer);
+    if (outcome.kind === 'ok') return printed(`Fetched: ${outcome.keys.length} keys of ${name}.\n`);
+    process.stderr.write(`${printable(outcome.reason)}\n`);
+    return 1;
   });
-  if (outcome.kind === 'ok') {
-    process.stdout.write(`Fetched: ${outcome.keys.length} keys of ${name}.\n`);
-    return 0;
-  }
-  process.stderr.write(`${printable(outcome.reason)}\n`);
-  return 1;
 }
 
 /** Refuses older tokens. Running servers apply the change within a second. */
-export async function issuerRevokeBeforeCommand(args: Arguments): Promise<number> {
-  const [name] = wordsOf(args, ONE_ISSUER);
-  const tenant = tenantOption(args);
-  const time = timeOption(args);
-  const before = await withStore(args, async ({ db }) =>
-    revokeBeforeAsOperator({ db, ...OPERATOR_PARTS }, await issuerOfName(db.knex, name, tenant), time),
-  );
-  process.stdout.write(
-    `Tokens of ${name} that were issued before ${before.toISOString()} are refused. The sessions that began with its tokens have ended.\n`,
-  );
-  return 0;
+export function issuerRevokeBeforeCommand(args: Arguments): Promise<number> {
+  return withIssuer(args, async ({ db, name }, issuer) => {
+    const before = await revokeBeforeAsOperator({ db, ...OPERATOR_PARTS }, issuer, timeOption(args));
+    return printed(
+      `Tokens of ${name} that were issued before ${before.toISOString()} are refused. The sessions that began with its tokens have ended.\n`,
+    );
+  });
 }

@@ -3,6 +3,7 @@
 import { directorySettings } from '../config/directories.ts';
 import { openDirectories } from '../directory/directories.ts';
 import type { TestStep } from '../directory/model.ts';
+import { present } from '../domain/objects.ts';
 import { type Arguments, wordsOf } from './arguments.ts';
 import { loadOrRefuse } from './configuration.ts';
 import { readPassword } from './terminal.ts';
@@ -20,11 +21,7 @@ export async function ldapTestCommand(args: Arguments): Promise<number> {
     process.stderr,
     `Password of ${username} (empty = all but the person's bind): `,
   );
-  const steps = await directories.test({
-    username,
-    ...(password === '' ? {} : { password }),
-    ...(directory === undefined ? {} : { directory }),
-  });
+  const steps = await directories.test({ username, ...present({ password: password || undefined, directory }) });
   const warnings = directories.problems.map((problem) => `warning  ${problem}\n`);
   process.stdout.write([...warnings, ...steps.map(shown)].join(''));
   return steps.every(({ ok }) => ok) ? 0 : 1;

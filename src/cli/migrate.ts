@@ -3,6 +3,7 @@ import { migrate } from '../store/migrate.ts';
 import { startLogging } from '../telemetry/log.ts';
 import type { Arguments } from './arguments.ts';
 import { loadOrRefuse } from './configuration.ts';
+import { printed } from './output.ts';
 
 /**
  * Migrates the database to this version, grants the role of `--grant-to` the rights of a server, and prints the
@@ -13,8 +14,7 @@ export async function migrateCommand(args: Arguments): Promise<number> {
   const store = await openStore(config, secrets, startLogging({ level: 'warn' }));
   try {
     const done = await migrate(store.db, undefined, args.value('grant-to'));
-    process.stdout.write(done.length === 0 ? 'The database is up to date.\n' : `Migrated: ${done.join(', ')}.\n`);
-    return 0;
+    return printed(done.length === 0 ? 'The database is up to date.\n' : `Migrated: ${done.join(', ')}.\n`);
   } finally {
     await store.close();
   }

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { text as readText } from 'node:stream/consumers';
 import { parseDocument } from 'yaml';
 import { readFailure } from '../config/yaml.ts';
+import { present } from '../domain/objects.ts';
 import type { PriceRule } from '../domain/records.ts';
 import { validatorOf } from '../http/validation.ts';
 import { invalidFields } from '../iam/caller/refusals.ts';
@@ -81,10 +82,7 @@ async function tablePrices(
     );
   }
   write(`Prices of ${source.name} ${source.version} of ${source.date}. Compare them with those of your contracts.`);
-  return selectPrices(table, {
-    ...(provider === undefined ? {} : { provider }),
-    ...(q === undefined ? {} : { q }),
-  });
+  return selectPrices(table, present({ provider, q }));
 }
 
 const validate = validatorOf(newPrices);

@@ -1,6 +1,7 @@
 import { resetAdmin } from '../iam/users/bootstrap.ts';
 import { Passwords } from '../identity/passwords.ts';
 import type { Arguments } from './arguments.ts';
+import { printed } from './output.ts';
 import { stoppedBefore } from './terminal.ts';
 import { OPERATOR_PARTS, withStore } from './with-store.ts';
 
@@ -27,8 +28,7 @@ export async function resetAdminCommand(args: Arguments): Promise<number> {
   if (typeof reset === 'number') return reset;
   const { email, tenantId, madePassword } = reset;
   const password = madePassword ?? 'as set in bootstrap.password (or POSTERN_BOOTSTRAP_PASSWORD)';
-  process.stdout.write(
+  return printed(
     `Administrator: ${email}\nTenant:        ${tenantId}\nPassword:      ${password}\nIts sessions have ended.${madePassword === undefined ? '' : ' This password is not shown again.'}\n`,
   );
-  return 0;
 }

@@ -1,5 +1,6 @@
 import { rotateSecretKey, type SecretKeyRotation } from '../iam/auth/rotate-secret-key.ts';
 import type { Arguments } from './arguments.ts';
+import { printed } from './output.ts';
 import { stoppedBefore } from './terminal.ts';
 import { NO_CACHE, withStore } from './with-store.ts';
 
@@ -22,8 +23,7 @@ export async function rotateSecretKeyCommand(args: Arguments): Promise<number> {
     return 2;
   }
   if (typeof rotation === 'number') return rotation;
-  process.stdout.write(linesOf(rotation));
-  return 0;
+  return printed(linesOf(rotation));
 }
 
 function linesOf({ changed, signingKeys, clientSecrets, webhookSecrets, auditHead }: SecretKeyRotation): string {

@@ -3,6 +3,7 @@ import { rotationTimes } from '../identity/signing-key-plan.ts';
 import { checkSecretKey } from '../store/meta.ts';
 import { databaseTime } from '../store/time.ts';
 import type { Arguments } from './arguments.ts';
+import { printed } from './output.ts';
 import { stoppedBefore } from './terminal.ts';
 import { NO_CACHE, withStore } from './with-store.ts';
 
@@ -22,8 +23,7 @@ export async function rotateSigningKeyCommand(args: Arguments): Promise<number> 
     return rotateSigningKey({ db, ...NO_CACHE, now: () => nowMs, secretKey, times });
   });
   if (typeof rotation === 'number') return rotation;
-  process.stdout.write(timetable(rotation));
-  return 0;
+  return printed(timetable(rotation));
 }
 
 function timetable({ made, current, next }: Rotation): string {

@@ -1,5 +1,6 @@
 /** `postern webhook`: the webhooks of all tenants, for the operator. */
 
+import { present } from '../domain/objects.ts';
 import {
   createAsOperator,
   deleteAsOperator,
@@ -16,6 +17,7 @@ import type { Store } from '../server/store.ts';
 import { printable } from './apply-plan.ts';
 import { type Arguments, tenantOption, UsageError, wordsOf } from './arguments.ts';
 import type { LoadedConfig } from './configuration.ts';
+import { printed } from './output.ts';
 import { OPERATOR_PARTS, printList, scopeOption, withStore } from './with-store.ts';
 
 const ONE_WEBHOOK = 'Give the id of exactly one webhook.';
@@ -73,23 +75,15 @@ export async function webhookCreateCommand(args: Arguments): Promise<number> {
     throw new UsageError('Give the URL and at least one event, for example key.expiring or budget.*.');
   const description = args.value('description');
   const { webhook, secret } = await withStore(args, (store, loaded) =>
-    createAsOperator(partsOf(store, loaded), tenant, {
-      url,
-      events,
-      ...(description === undefined ? {} : { description }),
-    }),
+    createAsOperator(partsOf(store, loaded), tenant, { url, events, ...present({ description }) }),
   );
-  process.stdout.write(`${webhook.id}\n${secretLine(secret)}`);
-  return 0;
+  return printed(`${webhook.id}\n${secretLine(secret)}`);
 }
 
 export async function webhookRotateCommand(args: Arguments): Promise<number> {
   const [id] = wordsOf(args, ONE_WEBHOOK);
   const { secret } = await withWebhook(args, id, rotateAsOperator);
-  process.stdout.write(
-    `${secretLine(secret)}For 24 hours, each request has a signature of the former secret as well.\n`,
-  );
-  return 0;
+  return printed(`${secretLine(secret)}For 24 hours, each request has a signature of the former secret as well.\n`);
 }
 
 const secretLine = (secret: string): string => `${secret}\nStore the secret now. It is not shown again.\n`;
@@ -124,13 +118,11 @@ function deliveryLine({ id, type, state, attempts, created_at, status, error }: 
 export async function webhookReplayCommand(args: Arguments): Promise<number> {
   const [id, delivery] = wordsOf(args, 'Give the id of a webhook and the id of one of its deliveries.', 2);
   await withWebhook(args, id, (parts, webhook) => replayAsOperator(parts, webhook, delivery));
-  process.stdout.write(`Running servers send ${delivery} again.\n`);
-  return 0;
+  return printed(`Running servers send ${delivery} again.\n`);
 }
 
 export async function webhookDeleteCommand(args: Arguments): Promise<number> {
   const [id] = wordsOf(args, ONE_WEBHOOK);
   await withWebhook(args, id, deleteAsOperator);
-  process.stdout.write(`Deleted ${id} with its deliveries.\n`);
-  return 0;
+  return printed(`Deleted ${id} with its deliveries.\n`);
 }

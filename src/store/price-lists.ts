@@ -1,6 +1,7 @@
 /** The lists of prices. The newest one is in force. */
 
 import { Fault } from '../domain/errors.ts';
+import { present } from '../domain/objects.ts';
 import type { PriceList, PriceRule } from '../domain/records.ts';
 import type { Queryable } from './queryable.ts';
 
@@ -85,11 +86,5 @@ function ruleOf({ models, input, output, cached_input, cache_write }: StoredRule
 }
 
 function storedOf({ models, input, output, cachedInput, cacheWrite }: PriceRule): StoredRule {
-  return {
-    models,
-    input,
-    output,
-    ...(cachedInput === undefined ? {} : { cached_input: cachedInput }),
-    ...(cacheWrite === undefined ? {} : { cache_write: cacheWrite }),
-  };
+  return { models, input, output, ...present({ cached_input: cachedInput, cache_write: cacheWrite }) };
 }
