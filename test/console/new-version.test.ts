@@ -21,8 +21,11 @@ describe('a page of a version that is no longer installed', () => {
     stand,
   }) => {
     const { page } = await stand.asAdmin({ path: '/console/account' });
-    await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor();
+    // A busy page may overtake a route with a request that a key causes, so both routes are there before the load.
     const findPalette = await lose(page, 'palette');
+    const findAudit = await lose(page, 'audit');
+    await page.goto('/console/account');
+    await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor();
     await page.keyboard.press('Control+k');
     const dialog = page.getByRole('alertdialog');
     await dialog.getByText(OUTDATED).waitFor();
@@ -33,7 +36,6 @@ describe('a page of a version that is no longer installed', () => {
     page.on('request', (request) => {
       if (request.isNavigationRequest()) loads += 1;
     });
-    const findAudit = await lose(page, 'audit');
     await page.getByRole('link', { name: 'Audit', exact: true }).click();
     await page.getByText(OUTDATED).waitFor();
     expect(loads).toBe(1);
