@@ -1,6 +1,7 @@
 /** The list of prices: reading it, and setting another one. */
 
 import type { PriceRule } from '../../domain/records.ts';
+import { statementsOn } from '../../store/prepared.ts';
 import { addPrices, lockPrices, readPrices, type StoredPriceList } from '../../store/price-lists.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
@@ -20,7 +21,7 @@ const ENTRY = { action: 'prices.update', target: undefined } as const;
 const MAX_AUDITED = 500;
 
 export async function getPrices(parts: Pick<AdminParts, 'db'> & PriceParts): Promise<PricesResource> {
-  return pricesResource(parts, await readPrices(parts.db.knex));
+  return pricesResource(parts, await readPrices(parts.db.pool.run));
 }
 
 /** @throws Refusal `invalid_field`, `precondition_failed` */
@@ -32,7 +33,7 @@ export async function setPrices(
   const prices = parsePrices(requests);
   return change(parts, caller, ENTRY, async ({ trx, audit, checkPreconditions }) => {
     await lockPrices(trx);
-    const before = await readPrices(trx);
+    const before = await readPrices(statementsOn(trx));
     checkPreconditions(pricesResource(parts, before));
     return pricesResource(parts, await writePrices(trx, audit, before, prices));
   });
@@ -56,7 +57,7 @@ export async function importPrices(
 ): Promise<StoredPriceList | undefined> {
   return changeAsSystem(parts, OPERATOR, ENTRY, async (trx, audit) => {
     await lockPrices(trx);
-    const before = await readPrices(trx);
+    const before = await readPrices(statementsOn(trx));
     if (before.version !== seen) {
       audit.each = [];
       return undefined;
