@@ -15,11 +15,9 @@ it('every import of the project points the allowed way', async () => {
 it.each([
   ['a gate', ['src/server/gate.ts'], []],
   ['the supervisor', ['src/cli/serve.ts', 'src/cli/supervisor.ts'], ['jose', 'lru-cache']],
-])(
-  '%s loads no schemas, no validator, no query builder, no HTTP framework and no password hashing',
-  async (_, files, more) => {
-    const imports = files.map((file) => `import('${ROOT}${file}')`).join(', ');
-    const program = `
+])('%s loads no schemas, no validator, no query builder and no HTTP framework', async (_, files, more) => {
+  const imports = files.map((file) => `import('${ROOT}${file}')`).join(', ');
+  const program = `
     const packages = new Set();
     require('node:module').registerHooks({
       resolve(specifier, context, next) {
@@ -29,13 +27,12 @@ it.each([
       },
     });
     Promise.all([${imports}]).then(() => console.log(JSON.stringify([...packages])));`;
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=commonjs', '--eval', program]);
-    const packages: unknown = JSON.parse(stdout);
-    expect(packages).toContain('pg');
-    for (const name of ['knex', 'typebox', 'ajv', 'fastify', '@node-rs/argon2', 'openid-client', ...more])
-      expect(packages).not.toContain(name);
-  },
-);
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=commonjs', '--eval', program]);
+  const packages: unknown = JSON.parse(stdout);
+  expect(packages).toContain('pg');
+  for (const name of ['knex', 'typebox', 'ajv', 'fastify', '@node-rs/argon2', 'openid-client', 'yaml', ...more])
+    expect(packages).not.toContain(name);
+});
 
 describe('a planted violation is found', () => {
   it.each([

@@ -14,14 +14,17 @@ export class InvalidConfigError extends Error {
 export type LoadedConfig = Extract<LoadResult, { kind: 'config' }>;
 
 /** @throws InvalidConfigError */
-export function loadOrRefuse(args: Arguments, env: NodeJS.ProcessEnv = process.env): LoadedConfig {
-  const file = args.value('config') ?? env['POSTERN_CONFIG'];
-  const result = loadConfig({ file: file === '' ? undefined : file, env });
+export async function loadOrRefuse(args: Arguments, env: NodeJS.ProcessEnv = process.env): Promise<LoadedConfig> {
+  const name = args.value('config') ?? env['POSTERN_CONFIG'] ?? '';
+  const file = name === '' ? undefined : (await import('../config/file.ts')).configFile(name);
+  const result = loadConfig({ file, env });
   if (result.kind === 'invalid') throw new InvalidConfigError(result.errors.map(formatConfigError).join('\n'));
   return result;
 }
 
 /** Prints the configuration in force, with masked secrets. */
-export function checkConfig(args: Arguments): number {
-  return printed(`${renderConfig(loadOrRefuse(args).settings)}\n`);
+export async function checkConfig(args: Arguments): Promise<number> {
+  const { settings } = await loadOrRefuse(args);
+  return printed(`${renderConfig(settings)}
+`);
 }

@@ -60,7 +60,7 @@ export async function demo(args: Arguments): Promise<number> {
   const listen = process.env['POSTERN_DEMO_LISTEN'] || DEFAULT_LISTEN;
   const issuerListen = process.env['POSTERN_DEMO_ISSUER_LISTEN'] || DEFAULT_ISSUER_LISTEN;
   const issuerAt = issuerAddress(issuerListen);
-  const loaded = loadDemo(args, listen, issuerListen);
+  const loaded = await loadDemo(args, listen, issuerListen);
   const child = childKind();
   if (child !== undefined) return demoChild(child, loaded);
   const addresses = demoAddresses(loaded, listen, issuerAt);
@@ -162,8 +162,8 @@ async function run(
   return Promise.race([stopped, lost]);
 }
 
-function loadDemo(args: Arguments, listen: string, issuerListen: string): LoadedConfig {
-  const given = loadOrRefuse(args);
+async function loadDemo(args: Arguments, listen: string, issuerListen: string): Promise<LoadedConfig> {
+  const given = await loadOrRefuse(args);
   const absent = given.settings.filter(({ raw }) => raw === undefined).map(({ setting }) => setting.path);
   // Envoy removes the port from the Host header, so the setting must name the origins of its address.
   const origins = demoOrigins(listenAddress(listen));

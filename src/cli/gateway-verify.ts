@@ -34,7 +34,7 @@ const CHALLENGE = 'realm="postern"';
 
 export async function gatewayVerifyCommand(args: Arguments): Promise<number> {
   const sending = await sendingOf(args);
-  const { config } = loadOrRefuse(args);
+  const { config } = await loadOrRefuse(args);
   const exempt = exemptionsOf(args.value('public'));
   const objects = readGatewayObjects(await itemsOf(args));
   const gateways = selected(objects, args.words);

@@ -10,7 +10,7 @@ const ANY_ADDRESS: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', 
 
 /** Resolves with 0 if `/healthz` answers 200, otherwise with 1. */
 export async function healthCommand(args: Arguments): Promise<number> {
-  const { listen } = loadOrRefuse(args).config.admin;
+  const { listen } = (await loadOrRefuse(args)).config.admin;
   const host = ANY_ADDRESS[listen.host] ?? listen.host;
   const url = `http://${hostAndPort({ ...listen, host })}/healthz`;
   try {

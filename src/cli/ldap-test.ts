@@ -11,7 +11,7 @@ import { readPassword } from './terminal.ts';
 /** Needs no database and changes nothing. The exit code is 0 if every step succeeds, otherwise 1. */
 export async function ldapTestCommand(args: Arguments): Promise<number> {
   const [username] = wordsOf(args, 'ldap test takes one name: that of the person who would log in.');
-  const { config, secrets } = loadOrRefuse(args);
+  const { config, secrets } = await loadOrRefuse(args);
   if (config.directories.length === 0)
     throw new Error('No directory is configured: set ldap.enabled, ldap.url and ldap.base-dn.');
   const directories = openDirectories(directorySettings(config, secrets));

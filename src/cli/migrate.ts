@@ -10,7 +10,7 @@ import { printed } from './output.ts';
  * migrations. Creates an embedded database if there is none.
  */
 export async function migrateCommand(args: Arguments): Promise<number> {
-  const { config, secrets } = loadOrRefuse(args);
+  const { config, secrets } = await loadOrRefuse(args);
   const store = await openStore(config, secrets, startLogging({ level: 'warn' }));
   try {
     const done = await migrate(store.db, undefined, args.value('grant-to'));

@@ -33,7 +33,7 @@ export async function printEnvoyConfig(args: Arguments): Promise<number> {
   const profile = profileOf(args);
   refuseOthers(args, profile);
   const isNative = readsNatively(args);
-  const { config } = loadOrRefuse(args);
+  const { config } = await loadOrRefuse(args);
   const file = await readFile(FILES[profile === 'demo' ? 'demo' : 'production'], 'utf8');
   const agreed = agreeing(isNative ? countingNatively(file) : file, config);
   if (args.flag('shadow')) {

@@ -9,7 +9,7 @@ import { stoppedBefore } from './terminal.ts';
 const FAILED = 1;
 
 export async function removeDataCommand(args: Arguments): Promise<number> {
-  const { config, secrets } = loadOrRefuse(args);
+  const { config, secrets } = await loadOrRefuse(args);
   if (secrets.databaseUrl !== undefined) {
     process.stderr.write('database.url is set. This command removes only an embedded database. Nothing was removed.\n');
     return FAILED;

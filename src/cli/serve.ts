@@ -15,7 +15,7 @@ const KINDS: readonly ProcessKind[] = ['gate', 'api'];
 /** Runs until SIGTERM or SIGINT, drains, and exits 0. */
 export async function serve(args: Arguments): Promise<number> {
   const only = onlyOption(args);
-  const loaded = loadOrRefuse(args);
+  const loaded = await loadOrRefuse(args);
   const telemetry = await serverTelemetry(loaded);
   reportUnhandled(telemetry);
   const child = childKind();

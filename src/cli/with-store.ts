@@ -13,7 +13,7 @@ export async function withStore<T>(
   args: Arguments,
   work: (store: Store, loaded: LoadedConfig) => Promise<T>,
 ): Promise<T> {
-  const loaded = loadOrRefuse(args);
+  const loaded = await loadOrRefuse(args);
   const store = await openReadyStore(loaded.config, loaded.secrets, startLogging({ level: 'warn' }));
   try {
     return await work(store, loaded);

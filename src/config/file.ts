@@ -25,6 +25,12 @@ interface FileEntry {
   readonly positionOf: (at: ValuePath) => Position;
 }
 
+/** A file that is not read yet. This module and the YAML parser load only if there is one. */
+export interface ConfigFile {
+  readonly name: string;
+  read(settings: readonly Setting<unknown>[]): FileContent;
+}
+
 interface FileContent {
   readonly entries: ReadonlyMap<string, FileEntry>;
   readonly errors: readonly ConfigError[];
@@ -53,7 +59,11 @@ class Names {
   }
 }
 
-export function readConfigFile(settings: readonly Setting<unknown>[], file: string): FileContent {
+export function configFile(name: string): ConfigFile {
+  return { name, read: (settings) => readConfigFile(settings, name) };
+}
+
+function readConfigFile(settings: readonly Setting<unknown>[], file: string): FileContent {
   const fail = (message: string): FileContent => ({
     entries: new Map(),
     errors: [fileError(file, message)],

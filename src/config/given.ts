@@ -2,14 +2,14 @@
 
 import { type ConfigError, joinPath, type ValuePath } from './config-error.ts';
 import { type Environment, readEnvironment } from './environment.ts';
-import { readConfigFile } from './file.ts';
+import type { ConfigFile } from './file.ts';
 import type { Flaw, Raw } from './parsers.ts';
 import type { LoadedSetting } from './render.ts';
 import type { Setting } from './setting.ts';
 
 export interface Sources {
   /** Undefined = only the environment and the defaults. */
-  readonly file?: string | undefined;
+  readonly file?: ConfigFile | undefined;
   readonly env: Environment;
 }
 
@@ -26,7 +26,7 @@ export class GivenSettings {
   readonly #isWhole: boolean;
 
   constructor(settings: readonly Setting<unknown>[], { file, env }: Sources) {
-    const fromFile = file === undefined ? undefined : { name: file, ...readConfigFile(settings, file) };
+    const fromFile = file === undefined ? undefined : { name: file.name, ...file.read(settings) };
     const fromEnv = readEnvironment(settings, env);
     this.errors = [...(fromFile?.errors ?? []), ...fromEnv.errors];
     this.#isWhole = fromFile?.isWhole ?? true;

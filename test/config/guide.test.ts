@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { configFile } from '../../src/config/file.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { ALL_SETTINGS } from '../../src/config/settings.ts';
 import { makeAuthority } from '../support/certificates.ts';
@@ -49,7 +50,7 @@ describe('Postern accepts each configuration of a guide', () => {
     const made = (path: string): string =>
       join(folder, /\.(crt|pem)$/.test(path) ? 'crt' : /\.key$/.test(path) ? 'key' : 'secret');
     writeFileSync(file, yaml.replaceAll(/\/etc\/[\w./-]+/g, made));
-    const loaded = loadConfig({ file, env: { POSTERN_SECRET_KEY: 's'.repeat(32) } });
+    const loaded = loadConfig({ file: configFile(file), env: { POSTERN_SECRET_KEY: 's'.repeat(32) } });
     expect(loaded.kind === 'invalid' ? loaded.errors : []).toEqual([]);
   });
 });

@@ -12,6 +12,7 @@ import { configSchema } from '../../scripts/lib/chart/config-schema.ts';
 import { configurationPage } from '../../scripts/lib/reference/configuration.ts';
 import type { Config } from '../../src/config/config.ts';
 import { formatConfigError } from '../../src/config/config-error.ts';
+import { configFile } from '../../src/config/file.ts';
 import { GivenSettings, type Sources } from '../../src/config/given.ts';
 import { choice, duration, integer, textLike } from '../../src/config/parsers.ts';
 import { renderConfig } from '../../src/config/render.ts';
@@ -64,7 +65,7 @@ it('a new setting has its default, and its value comes from the file or the envi
   withDirectory((directory) => {
     const file = join(directory, 'postern.yaml');
     writeFileSync(file, 'http: {idle-timeout: 5s}\nsampling:\n  mode: tail\n  token: abc\n');
-    const { values, secrets, given } = loadTable({ file, env: { POSTERN_SAMPLING_ONE_IN: '7' } });
+    const { values, secrets, given } = loadTable({ file: configFile(file), env: { POSTERN_SAMPLING_ONE_IN: '7' } });
     expect(given.errors).toEqual([]);
     expect(values).toMatchObject({ http: { idleTimeoutMs: 5000 }, sampling: { mode: 'tail', oneIn: 7 } });
     expect(secrets.samplingToken).toBe('abc');

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { configFile } from '../../src/config/file.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { envName } from '../../src/config/setting.ts';
 import { ALL_SETTINGS } from '../../src/config/settings.ts';
@@ -133,9 +134,13 @@ describe('a wrong value is named with file, line, path and what was expected', (
   it('in one sentence when the file itself is the problem', () => {
     withDirectory((directory) => {
       const file = join(directory, 'postern.yaml');
-      expect(problemsOf(loadConfig({ file, env: {} }))).toEqual(['postern.yaml: the file does not exist']);
+      expect(problemsOf(loadConfig({ file: configFile(file), env: {} }))).toEqual([
+        'postern.yaml: the file does not exist',
+      ]);
       mkdirSync(file);
-      expect(problemsOf(loadConfig({ file, env: {} }))).toEqual(['postern.yaml: the file cannot be read (EISDIR)']);
+      expect(problemsOf(loadConfig({ file: configFile(file), env: {} }))).toEqual([
+        'postern.yaml: the file cannot be read (EISDIR)',
+      ]);
     });
     expect(problemsOf(load(`# ${'x'.repeat(1_048_576)}`))).toEqual([
       'postern.yaml: expected a file of at most 1 MiB, got 1048578 bytes',

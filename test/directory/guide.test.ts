@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { directorySettings } from '../../src/config/directories.ts';
+import { configFile } from '../../src/config/file.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { openDirectories } from '../../src/directory/directories.ts';
 import type { TestStep } from '../../src/directory/model.ts';
@@ -56,7 +57,7 @@ describe('the guide to directories', () => {
       .replace(/(ca-file: )\S+/g, `$1${folder}/ca.pem`)
       .replace(/(password-file: )\S+/g, `$1${folder}/password`);
     await writeFile(file, local);
-    const loaded = loadConfig({ file, env: {} });
+    const loaded = loadConfig({ file: configFile(file), env: {} });
     if (loaded.kind === 'invalid') throw new Error(JSON.stringify(loaded.errors));
     return directorySettings(loaded.config, loaded.secrets);
   };

@@ -16,6 +16,7 @@ import {
   type ManifestValidator,
   manifestsOf,
 } from '../../scripts/lib/tools/manifests.ts';
+import { configFile } from '../../src/config/file.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { makeAuthority } from '../support/certificates.ts';
 import { at, containersOf, listAt, podSpecOf, textAt } from './objects.ts';
@@ -161,7 +162,7 @@ describe.each(NAMES)('the chart with the values %s', (name) => {
       for (const one of environmentOf(manifests())) {
         if (/PASSWORD_FILE$/.test(one)) env[one] = join(folder, 'password');
       }
-      const loaded = loadConfig({ file: path, env });
+      const loaded = loadConfig({ file: configFile(path), env });
       expect(loaded.kind === 'invalid' ? loaded.errors : []).toEqual([]);
     }
   });

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Config, Secrets } from '../../../src/config/config.ts';
 import { formatConfigError } from '../../../src/config/config-error.ts';
+import { configFile } from '../../../src/config/file.ts';
 import { type LoadResult, loadConfig } from '../../../src/config/load.ts';
 
 export type Env = Readonly<Record<string, string>>;
@@ -24,7 +25,7 @@ export function load(yaml: string, env: Env = {}): LoadResult {
   return withDirectory((directory) => {
     const file = join(directory, 'postern.yaml');
     writeFileSync(file, yaml);
-    return loadConfig({ file, env });
+    return loadConfig({ file: configFile(file), env });
   });
 }
 
