@@ -5,9 +5,11 @@ import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
+import type { ConnectionOptions } from 'node:tls';
 import { Type } from 'typebox';
 import { parse, parseAllDocuments } from 'yaml';
 import { readFailure } from '../config/yaml.ts';
+import { present } from '../domain/objects.ts';
 import { validatorOf } from '../http/validation.ts';
 import { readBounded } from './apply-file.ts';
 import { UsageError } from './arguments.ts';
@@ -92,13 +94,7 @@ const readKubeconfig = validatorOf(
 interface Access {
   readonly server: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly tls: {
-    readonly ca?: string;
-    readonly cert?: string;
-    readonly key?: string;
-    readonly servername?: string;
-    readonly rejectUnauthorized?: boolean;
-  };
+  readonly tls: Readonly<Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'servername' | 'rejectUnauthorized'>>;
 }
 
 /** @param file default: KUBECONFIG, then `~/.kube/config` */
@@ -134,17 +130,11 @@ async function accessOf(file: string | undefined, context: string | undefined): 
   const cert = await pem(user['client-certificate-data'], user['client-certificate']);
   const key = await pem(user['client-key-data'], user['client-key']);
   const token = user.token || (await pem(undefined, user.tokenFile))?.trim();
-  const servername = cluster['tls-server-name'];
+  const { 'tls-server-name': servername, 'insecure-skip-tls-verify': isUnverified = false } = cluster;
   return {
     server: cluster.server.replace(/\/$/, ''),
     headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
-    tls: {
-      ...(ca === undefined ? {} : { ca }),
-      ...(cert === undefined ? {} : { cert }),
-      ...(key === undefined ? {} : { key }),
-      ...(servername === undefined ? {} : { servername }),
-      ...(cluster['insecure-skip-tls-verify'] === true ? { rejectUnauthorized: false } : {}),
-    },
+    tls: present({ ca, cert, key, servername, rejectUnauthorized: isUnverified ? false : undefined }),
   };
 }
 

@@ -71,9 +71,14 @@ function bytesOfPolicy({ actions, resources, conditions, attachedRoles }: Policy
 
 /** Estimates the bytes of compiled policies, one policy for each step. */
 export function* weightOfPolicies(policies: readonly PolicyRecord[]): Steps<number> {
+  return yield* sumOf(policies, bytesOfPolicy);
+}
+
+/** Adds the bytes of items, one item for each step. */
+function* sumOf<Item>(items: readonly Item[], bytesOf: (item: Item) => number): Steps<number> {
   let bytes = 0;
-  for (const policy of policies) {
-    bytes += bytesOfPolicy(policy);
+  for (const item of items) {
+    bytes += bytesOf(item);
     yield;
   }
   return bytes;
@@ -93,14 +98,8 @@ function bytesOfRates(rules: readonly RateLimitRule[] = []): number {
 
 /** Estimates the bytes of a compiled tenant, one role, policy or budget for each step. */
 export function* weightOfTenant({ roles, policies, budgets = [], settings }: TenantRecord): Steps<number> {
-  let bytes = TENANT_BYTES + bytesOfRates(settings.rate_limits);
-  for (const budget of budgets) {
-    bytes += bytesOfBudget(budget);
-    yield;
-  }
-  for (const role of roles) {
-    bytes += bytesOfRole(role);
-    yield;
-  }
-  return bytes + (yield* weightOfPolicies(policies));
+  const ofBudgets = yield* sumOf(budgets, bytesOfBudget);
+  const ofRoles = yield* sumOf(roles, bytesOfRole);
+  const ofPolicies = yield* weightOfPolicies(policies);
+  return TENANT_BYTES + bytesOfRates(settings.rate_limits) + ofBudgets + ofRoles + ofPolicies;
 }

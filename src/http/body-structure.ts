@@ -66,7 +66,7 @@ export function structureOf(text: string): BodyStructure {
         atName = text.charCodeAt(i) === OPEN_OBJECT;
         object = atName ? { members: 0, names: undefined, first: undefined } : undefined;
         if (open.push(object) > maxDepth) {
-          return { kind: 'unreadable', message: `The body is nested more than ${maxDepth} deep.`, readTo: i };
+          return violation('unreadable', `The body is nested more than ${maxDepth} deep.`, i);
         }
         values++;
         break;
@@ -89,39 +89,31 @@ export function structureOf(text: string): BodyStructure {
         atName = false;
         i = endOfString(text, start, Math.min(text.length, start + maxNameLength + 1));
         if (i - start > maxNameLength) {
-          return {
-            kind: 'excessive',
-            message: `A member's name is longer than ${maxNameLength} characters.`,
-            readTo: i,
-          };
+          return violation('excessive', `A member's name is longer than ${maxNameLength} characters.`, i);
         }
         const name = nameIn(text.slice(start, i));
         if (name.endsWith('\\') && text.charCodeAt(i) === QUOTE) {
-          return {
-            kind: 'unreadable',
-            message: "A member's name ends with a backslash. Choose another name.",
-            readTo: i,
-          };
+          return violation('unreadable', "A member's name ends with a backslash. Choose another name.", i);
         }
         if (!addName(object, name)) {
-          return { kind: 'unreadable', message: 'The body repeats a member of an object.', readTo: i };
+          return violation('unreadable', 'The body repeats a member of an object.', i);
         }
         if (object.members > maxMembers) {
-          return {
-            kind: 'excessive',
-            message: `An object of the body has more than ${maxMembers} members.`,
-            readTo: i,
-          };
+          return violation('excessive', `An object of the body has more than ${maxMembers} members.`, i);
         }
         break;
       }
       default:
     }
     if (values > maxValues) {
-      return { kind: 'excessive', message: `The body holds more than ${maxValues} values.`, readTo: i };
+      return violation('excessive', `The body holds more than ${maxValues} values.`, i);
     }
   }
   return { kind: 'within', values };
+}
+
+function violation(kind: 'unreadable' | 'excessive', message: string, readTo: number): BodyStructure {
+  return { kind, message, readTo };
 }
 
 /** Returns the index of the closing quote. If there is none before `limit`, returns an index of at least `limit`. */
