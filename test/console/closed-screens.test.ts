@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done, makeUser } from '../server/support/client.ts';
-import { faultsInEveryLook, visit } from './support/browser.ts';
+import { faultsInEveryLook } from './support/browser.ts';
+import { visit } from './support/screens.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
