@@ -56,7 +56,7 @@ export function parseKeyDigest(text: string): KeyDigest | undefined {
   return DIGEST.test(text) ? (text as KeyDigest) : undefined;
 }
 
-type PrefixedId = {
+export type PrefixedId = {
   usr: UserId;
   key: KeyId;
   ses: SessionId;

@@ -9,18 +9,18 @@ import type { ClaimRule } from '../../domain/records.ts';
 import { MAX_SUBJECT_LENGTH } from '../../domain/records.ts';
 import { claimRules } from '../issuers/entity.ts';
 import {
-  acceptedBy,
-  changedBy,
+  changesComponent,
   column,
   converted,
   derived,
   hidden,
   input,
   joined,
+  newComponent,
   type ResourceOf,
   type RowOf,
   resourceOf,
-  shownBy,
+  shownComponent,
   type TableOf,
   unselected,
 } from '../schema/entity.ts';
@@ -163,19 +163,15 @@ export type KeyStatus = KeyResource['status'];
 const keyOwner = Type.Object({ id: userId, name: text, email: nullable(text) });
 export type KeyOwnerResource = Static<typeof keyOwner>;
 
-export const ApiKey = component(
-  'ApiKey',
-  Type.Object({
-    ...shownBy(apiKey),
-    owner: Type.Optional(
-      described(
-        nullable(keyOwner),
-        'The user that owns the key, in lists with `include=owner`. Null if the tenant owns the key.',
-      ),
+export const ApiKey = shownComponent('ApiKey', apiKey, {
+  owner: Type.Optional(
+    described(
+      nullable(keyOwner),
+      'The user that owns the key, in lists with `include=owner`. Null if the tenant owns the key.',
     ),
-    ...notices,
-  }),
-);
+  ),
+  ...notices,
+});
 
 /** A key with its text, which only the response of its creation or rotation contains. */
 export const IssuedApiKey = component(
@@ -191,19 +187,15 @@ export type IssuedKey = Static<typeof IssuedApiKey>;
 
 const oneExpiry = notBoth('expires_at', 'expires_in_days');
 
-export const newKey = component(
-  'NewApiKey',
-  Type.Object(acceptedBy(apiKey), {
-    ...closed,
-    ...oneExpiry,
-    examples: [{ description: 'chat service', scopes: ['chat:write'], expires_in_days: 90 }],
-  }),
-);
+export const newKey = newComponent('NewApiKey', apiKey, {
+  ...oneExpiry,
+  examples: [{ description: 'chat service', scopes: ['chat:write'], expires_in_days: 90 }],
+});
 
-export const keyChanges = component(
-  'ApiKeyChanges',
-  Type.Object(changedBy(apiKey), { ...closed, ...oneExpiry, examples: [{ expires_in_days: 30 }] }),
-);
+export const keyChanges = changesComponent('ApiKeyChanges', apiKey, {
+  ...oneExpiry,
+  examples: [{ expires_in_days: 30 }],
+});
 
 export type NewKey = Static<typeof newKey>;
 export type KeyChanges = Static<typeof keyChanges>;

@@ -5,7 +5,7 @@
 
 import { type Static, Type } from 'typebox';
 import { MAX_GLOB_LENGTH } from '../../decision/limits.ts';
-import type { BudgetId, BudgetName, KeyId, RoleName, UserId } from '../../domain/ids.ts';
+import type { BudgetName, KeyId, RoleName, UserId } from '../../domain/ids.ts';
 import { formatMoney, MAX_MONEY } from '../../domain/money.ts';
 import {
   BUDGET_PERIODS,
@@ -15,19 +15,19 @@ import {
   type Metadata,
 } from '../../domain/records.ts';
 import {
-  acceptedBy,
-  changedBy,
+  changesComponent,
   column,
   derived,
   hidden,
+  newComponent,
   type ResourceOf,
   type RowOf,
   resourceOf,
-  shownBy,
+  shownComponent,
 } from '../schema/entity.ts';
 import { aBudgetName, aName, RESOURCE_NAME } from '../schema/grammar.ts';
 import { asksAlso, component, described, nullable } from '../schema/keywords.ts';
-import { instant, keyId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
+import { idOf, instant, keyId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
 import { closed, metadataKey, oneOf, title } from '../schema/schemas.ts';
 
 /** The largest number of keys, users or roles that one budget selects, and of models. */
@@ -192,13 +192,7 @@ const timezone = {
 const enabled = Type.Boolean({ description: 'Whether requests count and can be blocked. Default: true.' });
 
 export const budget = {
-  id: column(
-    Type.Unsafe<BudgetId>({
-      type: 'string',
-      pattern: '^bud_[0-9a-z]{26}$',
-      examples: ['bud_01jd5k3v8m2x7q9w4r6t0y1z3b'],
-    }),
-  ),
+  id: column(idOf('bud')),
   tenant_id: column(tenantId),
   name: column(Type.Unsafe<BudgetName>(Type.String()), {
     accepts: Type.Unsafe<string>(
@@ -273,7 +267,7 @@ export interface BudgetResource extends ResourceOf<typeof budget> {}
 /** The columns that requests set. */
 export type BudgetValues = Omit<BudgetRow, 'id' | 'tenant_id' | 'epoch' | 'created_at' | 'updated_at'>;
 
-export const ShownBudget = component('Budget', Type.Object(shownBy(budget)));
+export const ShownBudget = shownComponent('Budget', budget);
 
 const EXAMPLE = {
   name: 'search-team',
@@ -284,11 +278,8 @@ const EXAMPLE = {
   alerts: [0.8, 1],
 };
 
-export const newBudget = component('NewBudget', Type.Object(acceptedBy(budget), { ...closed, examples: [EXAMPLE] }));
-export const budgetChanges = component(
-  'BudgetChanges',
-  Type.Object(changedBy(budget), { ...closed, examples: [{ limit: '300.00' }] }),
-);
+export const newBudget = newComponent('NewBudget', budget, { examples: [EXAMPLE] });
+export const budgetChanges = changesComponent('BudgetChanges', budget, { examples: [{ limit: '300.00' }] });
 export const budgetReset = component(
   'BudgetReset',
   Type.Object(

@@ -4,23 +4,23 @@
  */
 
 import { type Static, Type } from 'typebox';
-import type { IssuerId, IssuerName, RoleName } from '../../domain/ids.ts';
+import type { IssuerName, RoleName } from '../../domain/ids.ts';
 import type { ClaimRule, IssuerKey, IssuerUsers, StoredEarlier } from '../../domain/records.ts';
 import {
-  acceptedBy,
-  changedBy,
+  changesComponent,
   column,
   derived,
   hidden,
+  newComponent,
   type ResourceOf,
   type RowOf,
-  shownBy,
+  shownComponent,
   type TableOf,
   unselected,
 } from '../schema/entity.ts';
 import { aName } from '../schema/grammar.ts';
-import { asksAlso, component, nullable } from '../schema/keywords.ts';
-import { instant, tenantId, text, texts } from '../schema/resource-parts.ts';
+import { asksAlso, nullable } from '../schema/keywords.ts';
+import { idOf, instant, tenantId, text, texts } from '../schema/resource-parts.ts';
 import { closed, oneOf, roleNames, title } from '../schema/schemas.ts';
 
 export const ALGORITHMS = [
@@ -191,13 +191,7 @@ const keysState = Type.Object({
 export type IssuerKeysState = Static<typeof keysState>;
 
 export const issuer = {
-  id: column(
-    Type.Unsafe<IssuerId>({
-      type: 'string',
-      pattern: '^iss_[0-9a-z]{26}$',
-      examples: ['iss_01jd5k3v8m2x7q9w4r6t0y1z3b'],
-    }),
-  ),
+  id: column(idOf('iss')),
   tenant_id: column(tenantId),
   name: column(Type.Unsafe<IssuerName>(Type.String()), {
     accepts: Type.Unsafe<string>(Type.String({ maxLength: 64, ...aName })),
@@ -293,20 +287,13 @@ export interface IssuerRow extends RowOf<typeof issuer> {}
 export interface IssuerTable extends TableOf<typeof issuer> {}
 export interface IssuerResource extends ResourceOf<typeof issuer> {}
 
-export const Issuer = component('Issuer', Type.Object(shownBy(issuer)));
+export const Issuer = shownComponent('Issuer', issuer);
 
-export const newIssuer = component(
-  'NewIssuer',
-  Type.Object(acceptedBy(issuer), {
-    ...closed,
-    examples: [{ name: 'keycloak', issuer: 'https://login.acme.example/realms/staff', audiences: ['postern'] }],
-  }),
-);
+export const newIssuer = newComponent('NewIssuer', issuer, {
+  examples: [{ name: 'keycloak', issuer: 'https://login.acme.example/realms/staff', audiences: ['postern'] }],
+});
 
-export const issuerChanges = component(
-  'IssuerChanges',
-  Type.Object(changedBy(issuer), { ...closed, examples: [{ enabled: false }] }),
-);
+export const issuerChanges = changesComponent('IssuerChanges', issuer, { examples: [{ enabled: false }] });
 
 export type NewIssuer = Static<typeof newIssuer>;
 export type IssuerChanges = Static<typeof issuerChanges>;

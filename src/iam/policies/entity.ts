@@ -5,22 +5,22 @@ import { CONDITION_KEYS } from '../../decision/condition-table.ts';
 import type { PolicyName, RoleName, TenantId } from '../../domain/ids.ts';
 import type { PolicyRecord } from '../../domain/records.ts';
 import {
-  acceptedBy,
-  changedBy,
+  changesComponent,
   column,
   derived,
   hidden,
   joined,
+  newComponent,
   type ResourceOf,
   type RowOf,
   resourceOf,
-  shownBy,
+  shownComponent,
 } from '../schema/entity.ts';
 import { aName, someConditions } from '../schema/grammar.ts';
-import { asksAlso, component } from '../schema/keywords.ts';
+import { asksAlso } from '../schema/keywords.ts';
 import { instant, notices, text, texts } from '../schema/resource-parts.ts';
 import { Conditions } from '../schema/resources.ts';
-import { closed, description, oneOf, roleNames, somePatterns, someResourcePatterns } from '../schema/schemas.ts';
+import { description, oneOf, roleNames, somePatterns, someResourcePatterns } from '../schema/schemas.ts';
 
 export const effect = oneOf('allow', 'deny');
 export const appliesTo = oneOf('everyone', 'roles');
@@ -67,7 +67,7 @@ export interface PolicyRow extends RowOf<typeof policy> {}
 export type PolicyValues = Omit<PolicyRow, 'id' | 'created_at' | 'updated_at'>;
 export type PolicyResource = ResourceOf<typeof policy>;
 
-export const Policy = component('Policy', Type.Object({ ...shownBy(policy), ...notices }));
+export const Policy = shownComponent('Policy', policy, notices);
 
 /** `everyone` and attached roles exclude each other. */
 const wholeAudience = asksAlso({
@@ -86,16 +86,13 @@ const OFFICE_HOURS = {
   enabled: false,
 };
 
-export const newPolicy = component(
-  'NewPolicy',
-  Type.Object(acceptedBy(policy), { ...closed, ...wholeAudience, examples: [OFFICE_HOURS] }),
-);
+export const newPolicy = newComponent('NewPolicy', policy, { ...wholeAudience, examples: [OFFICE_HOURS] });
 export type NewPolicy = Static<typeof newPolicy>;
 
-export const policyChanges = component(
-  'PolicyChanges',
-  Type.Object(changedBy(policy), { ...closed, ...wholeAudience, examples: [{ enabled: false }] }),
-);
+export const policyChanges = changesComponent('PolicyChanges', policy, {
+  ...wholeAudience,
+  examples: [{ enabled: false }],
+});
 export type PolicyChanges = Static<typeof policyChanges>;
 
 export function policyResource(row: PolicyRow): PolicyResource {

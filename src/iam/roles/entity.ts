@@ -5,20 +5,20 @@ import type { RoleName } from '../../domain/ids.ts';
 import type { RoleRecord } from '../../domain/records.ts';
 import type { BuiltinRole } from '../../domain/roles.ts';
 import {
-  acceptedBy,
-  changedBy,
+  changesComponent,
   column,
   converted,
   derived,
+  newComponent,
   type ResourceOf,
   type RowOf,
   resourceOf,
-  shownBy,
+  shownComponent,
 } from '../schema/entity.ts';
 import { aName } from '../schema/grammar.ts';
-import { component, nullable } from '../schema/keywords.ts';
+import { nullable } from '../schema/keywords.ts';
 import { Constraints, instant, notices, tenantId, text, texts } from '../schema/resource-parts.ts';
-import { closed, description, patterns, resourceConstraints } from '../schema/schemas.ts';
+import { description, patterns, resourceConstraints } from '../schema/schemas.ts';
 
 export const role = {
   name: column(Type.Unsafe<RoleName>(Type.String()), {
@@ -42,23 +42,18 @@ export interface RoleRow extends RowOf<typeof role> {}
 export type RoleValues = Omit<RoleRow, 'created_at' | 'updated_at'>;
 export type RoleResource = ResourceOf<typeof role>;
 
-export const Role = component('Role', Type.Object({ ...shownBy(role), ...notices }));
+export const Role = shownComponent('Role', role, notices);
 
-export const newRole = component(
-  'NewRole',
-  Type.Object(acceptedBy(role), {
-    ...closed,
-    examples: [
-      { name: 'support', permissions: ['chat:*', 'models:read'], resource_constraints: { models: ['llama-*'] } },
-    ],
-  }),
-);
+export const newRole = newComponent('NewRole', role, {
+  examples: [
+    { name: 'support', permissions: ['chat:*', 'models:read'], resource_constraints: { models: ['llama-*'] } },
+  ],
+});
 export type NewRole = Static<typeof newRole>;
 
-export const roleChanges = component(
-  'RoleChanges',
-  Type.Object(changedBy(role), { ...closed, examples: [{ description: 'Members of the support team.' }] }),
-);
+export const roleChanges = changesComponent('RoleChanges', role, {
+  examples: [{ description: 'Members of the support team.' }],
+});
 export type RoleChanges = Static<typeof roleChanges>;
 
 export function roleResource(row: RoleRow): RoleResource {

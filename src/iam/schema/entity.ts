@@ -7,7 +7,9 @@
  * resource that responses show. The order of the members is the order of the columns and of the members of a response.
  */
 
-import { type Static, type TOptional, type TSchema, Type } from 'typebox';
+import { type Static, type TObject, type TOptional, type TProperties, type TSchema, Type } from 'typebox';
+import { type Component, component } from './keywords.ts';
+import { closed } from './schemas.ts';
 
 /** A column with values of one type. */
 interface Column<T> {
@@ -196,8 +198,8 @@ type AcceptedBy<M extends Members> = {
 };
 
 /** The members of a request that creates the entity, for `Type.Object`. */
-export function acceptedBy<M extends Members>(members: M): AcceptedBy<M>;
-export function acceptedBy(members: Members): Record<string, TSchema> {
+function acceptedBy<M extends Members>(members: M): AcceptedBy<M>;
+function acceptedBy(members: Members): Record<string, TSchema> {
   return schemas(members, ({ accepts }) => accepts);
 }
 
@@ -215,6 +217,28 @@ export function changedBy(members: Members): Record<string, TSchema> {
   return schemas(members, ({ accepts, changes }) =>
     accepts === undefined || changes !== true ? undefined : Type.Optional(accepts),
   );
+}
+
+/** The schema of responses that show the entity. @param more members that the definition does not have */
+export function shownComponent<M extends Members, P extends TProperties = Record<never, never>>(
+  name: string,
+  members: M,
+  more?: P,
+): Component<TObject<ShownBy<M> & P>>;
+export function shownComponent(name: string, members: Members, more: TProperties = {}): Component {
+  return component(name, Type.Object({ ...shownBy(members), ...more }));
+}
+
+type RequestOptions = Readonly<Record<string, unknown>> & { readonly examples: readonly object[] };
+
+/** The schema of a request that creates the entity. */
+export function newComponent<M extends Members>(name: string, members: M, options: RequestOptions) {
+  return component(name, Type.Object(acceptedBy(members), { ...closed, ...options }));
+}
+
+/** The schema of an update. */
+export function changesComponent<M extends Members>(name: string, members: M, options: RequestOptions) {
+  return component(name, Type.Object(changedBy(members), { ...closed, ...options }));
 }
 
 function schemas(members: Members, pick: (member: Member) => TSchema | undefined): Record<string, TSchema> {

@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox';
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
-import type { KeyId, TenantId, UserId } from '../../domain/ids.ts';
+import type { PrefixedId, TenantId } from '../../domain/ids.ts';
 import { MAX_COUNTED } from '../list/list.ts';
 import { type Component, component, nullable } from './keywords.ts';
 import { oneOf } from './schemas.ts';
@@ -18,16 +18,16 @@ export const texts = Type.Unsafe<readonly string[]>(Type.Array(text));
 
 export const limit = Type.Integer({ minimum: 0 });
 
-export const userId = Type.Unsafe<UserId>({
-  type: 'string',
-  pattern: '^usr_[0-9a-z]{26}$',
-  examples: ['usr_01jd5k3v8m2x7q9w4r6t0y1z3b'],
-});
-export const keyId = Type.Unsafe<KeyId>({
-  type: 'string',
-  pattern: '^key_[0-9a-z]{26}$',
-  examples: ['key_01jd5k3v8m2x7q9w4r6t0y1z3b'],
-});
+/** The id of a resource, which begins with the prefix of its kind. */
+export function idOf<P extends keyof PrefixedId>(prefix: P) {
+  return Type.Unsafe<PrefixedId[P]>({
+    type: 'string',
+    pattern: `^${prefix}_[0-9a-z]{26}$`,
+    examples: [`${prefix}_01jd5k3v8m2x7q9w4r6t0y1z3b`],
+  });
+}
+export const userId = idOf('usr');
+export const keyId = idOf('key');
 export const tenantId = Type.Unsafe<TenantId>({ type: 'string' });
 
 export const Constraints = component(

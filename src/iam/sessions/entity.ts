@@ -12,23 +12,17 @@ import {
   type ResourceOf,
   type RowOf,
   resourceOf,
-  shownBy,
+  shownComponent,
   type TableOf,
   unselected,
 } from '../schema/entity.ts';
-import { component, described, nullable } from '../schema/keywords.ts';
-import { instant, text, texts } from '../schema/resource-parts.ts';
+import { described, nullable } from '../schema/keywords.ts';
+import { idOf, instant, text, texts } from '../schema/resource-parts.ts';
 
 const time = (description: string) => Type.Unsafe<Date>({ type: 'string', format: 'date-time', description });
 
 const session = {
-  id: column(
-    Type.Unsafe<SessionId>({
-      type: 'string',
-      pattern: '^ses_[0-9a-z]{26}$',
-      examples: ['ses_01jd5k3v8m2x7q9w4r6t0y1z3b'],
-    }),
-  ),
+  id: column(idOf('ses')),
   /** Null: the session belongs to a key. */
   user_id: hidden<UserId | null>(),
   api_key_id: hidden<KeyId | null>(),
@@ -57,7 +51,7 @@ export interface SessionRow extends RowOf<typeof session> {}
 export interface SessionTable extends TableOf<typeof session> {}
 export interface SessionResource extends ResourceOf<typeof session> {}
 
-export const Session = component('Session', Type.Object(shownBy(session)));
+export const Session = shownComponent('Session', session);
 
 /** @param current the session of the caller's access token; undefined for API keys */
 export function sessionResource(row: SessionRow, current: SessionId | undefined): SessionResource {

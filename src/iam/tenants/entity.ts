@@ -7,14 +7,16 @@ import type { FieldError } from '../../domain/problem-details.ts';
 import type { TenantQuotas, TenantSettings } from '../../domain/records.ts';
 import { ordersBy } from '../list/sort.ts';
 import {
-  acceptedBy,
   changedBy,
+  changesComponent,
   column,
   type Members,
+  newComponent,
   type ResourceOf,
   type RowOf,
   resourceOf,
   shownBy,
+  shownComponent,
   unselected,
 } from '../schema/entity.ts';
 import { aTenantId } from '../schema/grammar.ts';
@@ -71,14 +73,10 @@ export interface TenantRow extends RowOf<typeof tenant> {}
 export type TenantValues = Omit<TenantRow, 'created_at' | 'updated_at'>;
 export type TenantResource = ResourceOf<typeof tenant>;
 
-export const Tenant = component(
-  'Tenant',
-  Type.Object({
-    ...shownBy(tenant),
-    limits: Type.Optional(TenantLimits),
-    activity: Type.Optional(TenantActivity),
-  }),
-);
+export const Tenant = shownComponent('Tenant', tenant, {
+  limits: Type.Optional(TenantLimits),
+  activity: Type.Optional(TenantActivity),
+});
 
 /** Members of tenants in a list with `include=limits`. */
 export interface TenantNumbers {
@@ -89,22 +87,14 @@ export interface TenantNumbers {
 export const tenantOrders = ordersBy(['id', 'tokens', 'requests', 'denied', 'share'], 'id');
 export type TenantOrder = ReturnType<typeof tenantOrders.orderOf>;
 
-export const newTenant = component(
-  'NewTenant',
-  Type.Object(acceptedBy(tenant), {
-    ...closed,
-    examples: [{ id: 'acme', name: 'Acme', settings: { timezone: 'Europe/Berlin', max_tokens_per_request: 4096 } }],
-  }),
-);
+export const newTenant = newComponent('NewTenant', tenant, {
+  examples: [{ id: 'acme', name: 'Acme', settings: { timezone: 'Europe/Berlin', max_tokens_per_request: 4096 } }],
+});
 export type NewTenant = Static<typeof newTenant>;
 
-export const tenantChanges = component(
-  'TenantChanges',
-  Type.Object(changedBy(tenant), {
-    ...closed,
-    examples: [{ settings: { timezone: 'Europe/Berlin', default_model: null } }],
-  }),
-);
+export const tenantChanges = changesComponent('TenantChanges', tenant, {
+  examples: [{ settings: { timezone: 'Europe/Berlin', default_model: null } }],
+});
 export type TenantChanges = Static<typeof tenantChanges>;
 
 export function tenantResource(row: TenantRow): TenantResource {

@@ -5,16 +5,16 @@ import type { IssuerName, RoleName } from '../../domain/ids.ts';
 import type { DirectorySuspension } from '../../domain/records.ts';
 import { MAX_SUBJECT_LENGTH } from '../../domain/records.ts';
 import {
-  acceptedBy,
   changedBy,
   column,
   converted,
   input,
   joined,
+  newComponent,
   type ResourceOf,
   type RowOf,
   resourceOf,
-  shownBy,
+  shownComponent,
   type TableOf,
   unselected,
 } from '../schema/entity.ts';
@@ -150,7 +150,7 @@ export interface UserRow extends RowOf<typeof user> {}
 export interface UserTable extends TableOf<typeof user> {}
 export interface UserResource extends ResourceOf<typeof user> {}
 
-export const User = component('User', Type.Object(shownBy(user)));
+export const User = shownComponent('User', user);
 
 /** A user with the token that sets a first password, which only the response of the creation contains. */
 export const CreatedUser = component(
@@ -175,13 +175,9 @@ export const PasswordReset = component(
   }),
 );
 
-export const newUser = component(
-  'NewUser',
-  Type.Object(acceptedBy(user), {
-    ...closed,
-    examples: [{ email: 'ada@acme.example', name: 'Ada', department: 'Research', roles: ['developer'] }],
-  }),
-);
+export const newUser = newComponent('NewUser', user, {
+  examples: [{ email: 'ada@acme.example', name: 'Ada', department: 'Research', roles: ['developer'] }],
+});
 
 const currentPassword = (change: string) =>
   Type.Optional(

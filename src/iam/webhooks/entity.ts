@@ -4,29 +4,24 @@
  */
 
 import { type Static, Type } from 'typebox';
-import type { DeliveryId, WebhookId } from '../../domain/ids.ts';
 import {
-  acceptedBy,
-  changedBy,
+  changesComponent,
   column,
   converted,
+  newComponent,
   type ResourceOf,
   type RowOf,
   resourceOf,
-  shownBy,
+  shownComponent,
   type TableOf,
   unselected,
 } from '../schema/entity.ts';
-import { component, nullable } from '../schema/keywords.ts';
-import { instant, tenantId, text, texts, withheld } from '../schema/resource-parts.ts';
-import { closed, oneOf, title } from '../schema/schemas.ts';
+import { component, described, nullable } from '../schema/keywords.ts';
+import { idOf, instant, tenantId, text, texts, withheld } from '../schema/resource-parts.ts';
+import { oneOf, title } from '../schema/schemas.ts';
 import { EVENT_PATTERN, EVENTS, TEST_EVENT } from './catalog.ts';
 
-const webhookId = Type.Unsafe<WebhookId>({
-  type: 'string',
-  pattern: '^whk_[0-9a-z]{26}$',
-  examples: ['whk_01jd5k3v8m2x7q9w4r6t0y1z3b'],
-});
+const webhookId = idOf('whk');
 
 const EVENT_LIST = Object.entries(EVENTS)
   .map(([name, { description }]) => `- \`${name}\`: ${description}`)
@@ -100,7 +95,7 @@ export function webhookResource(row: WebhookRow, nowMs: number): WebhookResource
   return resourceOf(webhook, row, { previous_until: until !== null && until.getTime() > nowMs ? until : null });
 }
 
-export const Webhook = component('Webhook', Type.Object(shownBy(webhook)));
+export const Webhook = shownComponent('Webhook', webhook);
 
 export const WebhookWithSecret = component(
   'WebhookWithSecret',
@@ -116,27 +111,17 @@ export type IssuedWebhook = Static<typeof WebhookWithSecret>;
 
 const example = { url: 'https://hooks.acme.example/postern', events: ['budget.*', 'key.expiring'] };
 
-export const newWebhook = component('NewWebhook', Type.Object(acceptedBy(webhook), { ...closed, examples: [example] }));
+export const newWebhook = newComponent('NewWebhook', webhook, { examples: [example] });
 export type NewWebhook = Static<typeof newWebhook>;
 
-export const webhookChanges = component(
-  'WebhookChanges',
-  Type.Object(changedBy(webhook), { ...closed, examples: [{ enabled: false }] }),
-);
+export const webhookChanges = changesComponent('WebhookChanges', webhook, { examples: [{ enabled: false }] });
 export type WebhookChanges = Static<typeof webhookChanges>;
 
 export const deliveryState = oneOf('waiting', 'delivered', 'failed');
 
 /** An event that is sent to a webhook. */
 export const delivery = {
-  id: column(
-    Type.Unsafe<DeliveryId>({
-      type: 'string',
-      pattern: '^dlv_[0-9a-z]{26}$',
-      examples: ['dlv_01jd5k3v8m2x7q9w4r6t0y1z3b'],
-      description: 'The same in every attempt: the header `webhook-id`.',
-    }),
-  ),
+  id: column(described(idOf('dlv'), 'The same in every attempt: the header `webhook-id`.')),
   webhook_id: column(webhookId),
   type: column(Type.String({ description: 'The name of the event.', examples: ['key.revoked', TEST_EVENT] })),
   state: column(deliveryState),
@@ -160,4 +145,4 @@ export function deliveryResource(row: DeliveryRow): DeliveryResource {
   return resourceOf(delivery, row, {});
 }
 
-export const WebhookDelivery = component('WebhookDelivery', Type.Object(shownBy(delivery)));
+export const WebhookDelivery = shownComponent('WebhookDelivery', delivery);
