@@ -152,11 +152,8 @@ const ROUTES = /\/(?:routes|[a-z-]+-routes)\.ts$/;
 /** Files of an entity that others use beside its definition. */
 const SHARED: ReadonlySet<string> = new Set([
   'src/iam/issuers/claim-rules.ts',
-  'src/iam/users/administrators.ts',
   'src/iam/users/checks.ts',
   'src/iam/users/find.ts',
-  'src/iam/users/entity.ts',
-  'src/iam/users/checks.ts',
 ]);
 
 /**

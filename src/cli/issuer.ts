@@ -2,8 +2,8 @@
 
 import { issuerOfName, refreshAsOperator, revokeBeforeAsOperator } from '../iam/issuers/as-operator.ts';
 import { listIssuers, type StoredIssuer } from '../iam/issuers/queries.ts';
+import { issuerResource } from '../iam/issuers/read.ts';
 import { keyRefreshTurns } from '../iam/issuers/refresh-keys.ts';
-import { issuerResource } from '../iam/issuers/resource.ts';
 import { testToken } from '../iam/issuers/test.ts';
 import type { Store } from '../server/store.ts';
 import { printable } from './apply-plan.ts';

@@ -1,4 +1,4 @@
-import { disablePolicy } from '../iam/policies/disable.ts';
+import { disablePolicy } from '../iam/policies/write.ts';
 import { type Arguments, tenantOption, wordsOf } from './arguments.ts';
 import { printed } from './output.ts';
 import { NO_CACHE, withStore } from './with-store.ts';

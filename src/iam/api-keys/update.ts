@@ -1,4 +1,4 @@
-/** Updates, rotates and revokes a key. */
+/** Updates, rotates, disables, enables and revokes a key. */
 
 import { Refusal } from '../../domain/errors.ts';
 import { makeApiKey } from '../../identity/api-keys.ts';
@@ -14,7 +14,7 @@ import { endSessionsOfKey } from '../sessions/queries.ts';
 import { lockTenant } from '../tenants/queries.ts';
 import { type IssuedKey, isExpired, type KeyChanges, type KeyResource, type KeyRow, keyResource } from './entity.ts';
 import { changedProof } from './proof.ts';
-import { markRevoked, replaceColumns, replaceSecret } from './queries.ts';
+import { markRevoked, replaceColumns, replaceSecret, setKeyDisabled } from './queries.ts';
 import { reserveActiveKey } from './quota.ts';
 import { holdKey } from './read.ts';
 import {
@@ -145,4 +145,36 @@ export function audited({ nowMs }: HeldCaller, audit: AuditDraft, before: KeyRow
   audit.before = keyResource(before, nowMs);
   audit.after = keyResource(after, nowMs);
   return keyResource(after, nowMs);
+}
+
+/**
+ * Disables a key, which keeps its secret, its rights and its place among the active keys. Needs what a revocation needs. A second request changes nothing.
+ * @throws Refusal of the decision; `not_found`, `revoked`, `escalation`
+ */
+export async function disableKey(parts: AdminParts, caller: Caller, text: string): Promise<KeyResource> {
+  const entry = { action: 'api_key.disable', target: { type: 'api_key', id: text }, existing: true } as const;
+  return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const key = await holdUsableKey(trx, caller, text);
+    await mayActOnKey(trx, caller, key);
+    checkPreconditions(keyResource(key, caller.nowMs));
+    return audited(caller, audit, key, key.disabled_at === null ? await setKeyDisabled(trx, key, true) : key);
+  });
+}
+
+/**
+ * Gives the rights of a disabled key back, so that it needs what the creation of the key needs. A second request
+ * changes nothing.
+ * @throws Refusal of the decision; `not_found`, `revoked`, `escalation`
+ */
+export async function enableKey(parts: AdminParts, caller: Caller, text: string): Promise<KeyResource> {
+  const entry = { action: 'api_key.enable', target: { type: 'api_key', id: text }, existing: true } as const;
+  return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
+    const key = await holdUsableKey(trx, caller, text);
+    await mayChangeKey(trx, caller, key);
+    mayGive(caller, { permissions: key.scopes, constraints: key.resource_constraints });
+    await refuseOutliving(trx, caller, key.expires_at);
+    await refuseFaster(trx, caller, undefined, key);
+    checkPreconditions(keyResource(key, caller.nowMs));
+    return audited(caller, audit, key, key.disabled_at === null ? key : await setKeyDisabled(trx, key, false));
+  });
 }

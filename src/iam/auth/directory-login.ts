@@ -10,7 +10,7 @@ import { Fault, Refusal } from '../../domain/errors.ts';
 import type { TenantId, UserId } from '../../domain/ids.ts';
 import { transaction } from '../../store/transaction.ts';
 import { invalidCredential } from '../caller/admission.ts';
-import { auditUsername, MAX_USERNAME_LENGTH, toStorableText } from '../change/audit-username.ts';
+import { auditUsername, MAX_USERNAME_LENGTH, toStorableText } from '../change/audit-row.ts';
 import { applyHere } from '../change/change.ts';
 import { beginSession, beginUnchangedSession } from '../sessions/queries.ts';
 import { type DirectoryIdentity, findDirectoryUser } from '../users/directory-queries.ts';

@@ -10,10 +10,10 @@ import { insertAudit } from '../../store/audit-rows.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { holdAlone } from '../caller/queries.ts';
-import { toStorableText } from '../change/audit-username.ts';
+import { toStorableText } from '../change/audit-row.ts';
 import type { UpToDateUser } from '../sessions/queries.ts';
 import { findTenant } from '../tenants/queries.ts';
-import { partitionKnownRoles, reserveSeat, sortedRoles } from '../users/checks.ts';
+import { displayName, partitionKnownRoles, reserveSeat, sortedRoles, usableEmail } from '../users/checks.ts';
 import {
   type DirectoryIdentity,
   type DirectoryUser,
@@ -27,7 +27,6 @@ import {
   updateDirectoryUser,
 } from '../users/directory-queries.ts';
 import { type UserResource, userResource } from '../users/entity.ts';
-import { displayName, usableEmail } from '../users/profile.ts';
 import { findUser } from '../users/queries.ts';
 import type { AuthParts, Provenance } from './parts.ts';
 

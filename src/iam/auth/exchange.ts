@@ -14,7 +14,7 @@ import { claimValue } from '../../identity/claims.ts';
 import { readCredential } from '../../identity/credential.ts';
 import { readIssuerToken } from '../../identity/issuer-token.ts';
 import { transaction } from '../../store/transaction.ts';
-import { auditUsername } from '../change/audit-username.ts';
+import { auditUsername } from '../change/audit-row.ts';
 import { applyHere } from '../change/change.ts';
 import { enabledIssuer } from '../issuers/queries.ts';
 import { beginIssuerSession } from '../sessions/issuer-session-queries.ts';

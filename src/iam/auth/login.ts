@@ -3,7 +3,7 @@
 import type { UserId } from '../../domain/ids.ts';
 import { transaction } from '../../store/transaction.ts';
 import { invalidCredential } from '../caller/admission.ts';
-import { auditUsername } from '../change/audit-username.ts';
+import { auditUsername } from '../change/audit-row.ts';
 import { beginSession } from '../sessions/queries.ts';
 import { type PasswordUser, passwordUserByEmail, upgradeHash } from '../users/password-queries.ts';
 import { record } from './audit.ts';

@@ -27,7 +27,7 @@ import {
 } from '../schema/entity.ts';
 import { aBudgetName, aName, RESOURCE_NAME } from '../schema/grammar.ts';
 import { asksAlso, component, described, nullable } from '../schema/keywords.ts';
-import { idOf, instant, keyId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
+import { instant, keyId, prefixedId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
 import { closed, metadataKey, oneOf, title } from '../schema/schemas.ts';
 
 /** The largest number of keys, users or roles that one budget selects, and of models. */
@@ -192,7 +192,7 @@ const timezone = {
 const enabled = Type.Boolean({ description: 'Whether requests count and can be blocked. Default: true.' });
 
 export const budget = {
-  id: column(idOf('bud')),
+  id: column(prefixedId('bud')),
   tenant_id: column(tenantId),
   name: column(Type.Unsafe<BudgetName>(Type.String()), {
     accepts: Type.Unsafe<string>(

@@ -12,8 +12,7 @@ import type { Refusal } from '../../domain/errors.ts';
 import type { RequestId, TenantId } from '../../domain/ids.ts';
 import { cutUtf8 } from '../../domain/text.ts';
 import type { AuditRow } from '../../store/audit-rows.ts';
-import { toStorableText } from '../change/audit-username.ts';
-import type { AuditTarget } from './audit-row.ts';
+import { type AuditTarget, toStorableText } from './audit-row.ts';
 
 export interface RefusedRequest {
   readonly refusal: Refusal;

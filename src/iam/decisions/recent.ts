@@ -1,15 +1,32 @@
 /**
  * Recorded decisions of the last 24 hours in pages, newest first: of the effective tenant, or of all tenants and of
- * none with `tenant_id=*`.
+ * none with `tenant_id=*`. For a trial beside another gate, it sums those in shadow mode, and how the two gates differ.
  */
 
 import { parseId } from '../../domain/ids.ts';
+import { readMeta } from '../../store/meta.ts';
+import { OTHER_GATE_REPORTED_AT } from '../../store/other-gate.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { type List, paged, scopeOf } from '../list/list.ts';
 import { type NamedId, readNames } from '../list/names.ts';
-import { wrongCursor } from './read.ts';
-import { countRecent, listRecent, type RecentFilter, type StoredDecision } from './recent-queries.ts';
-import type { RecentQuery, RecentResource } from './schemas.ts';
+import { sumDecisions } from './count-queries.ts';
+import { decisionTotals, spanOf, wrongCursor } from './read.ts';
+import {
+  countRecent,
+  listRecent,
+  RECENT_HOURS,
+  type RecentFilter,
+  readTrial,
+  type StoredDecision,
+  type TrialGroup,
+} from './recent-queries.ts';
+import {
+  MAX_TRIAL_PRINCIPALS,
+  type RecentQuery,
+  type RecentResource,
+  type TrialQuery,
+  type TrialReport,
+} from './schemas.ts';
 
 interface RecentList extends List<RecentResource> {
   /** Whether a decision of this page is sampled. */
@@ -105,4 +122,52 @@ export function recentResource(row: StoredDecision): RecentResource {
     client_request_id: row.client_request_id,
     other: row.other,
   };
+}
+
+const HOUR_MS = 3_600_000;
+
+export async function reportTrial(
+  parts: Pick<AdminParts, 'db'>,
+  caller: Caller,
+  query: TrialQuery,
+): Promise<TrialReport> {
+  const { knex } = parts.db;
+  const scope = scopeOf(caller);
+  const span = spanOf(query, caller.nowMs, RECENT_HOURS * HOUR_MS);
+  const filter = { fromMs: span.from.getTime(), toMs: span.to.getTime() };
+  const [sums, { reasons, principals }, reportedAt] = await Promise.all([
+    sumDecisions(knex, scope, span, true),
+    readTrial(knex, scope, filter, caller.nowMs, MAX_TRIAL_PRINCIPALS),
+    readMeta(parts.db.query, OTHER_GATE_REPORTED_AT),
+  ]);
+  const named = principals.map(({ type, id }) => (type === null || id === null ? null : { kind: type, id }));
+  const nameOf = await readNames(
+    parts,
+    caller,
+    named.flatMap((one) => one ?? []),
+  );
+  const total = decisionTotals(sums);
+  const recorded = { allow: sumOf(reasons, 'allow', 'count'), deny: sumOf(reasons, 'deny', 'count') };
+  return {
+    from: span.from.toISOString(),
+    to: span.to.toISOString(),
+    tenant_id: caller.everyTenant ? '*' : caller.tenant,
+    total,
+    recorded,
+    not_recorded: Math.max(0, total.allow + total.deny - recorded.allow - recorded.deny),
+    differences: {
+      denied_here: sumOf(reasons, 'deny', 'differing'),
+      denied_there: sumOf(reasons, 'allow', 'differing'),
+    },
+    other_gate_reported_at: reportedAt ?? null,
+    denied_by_code: reasons.flatMap(({ outcome, ...reason }) => (outcome === 'deny' ? [reason] : [])),
+    denied_by_principal: principals.map(({ count, differing }, index) => {
+      const one = named[index] ?? null;
+      return { principal: one && { type: one.kind, id: one.id, name: nameOf(one) }, count, differing };
+    }),
+  };
+}
+
+function sumOf(reasons: readonly TrialGroup[], outcome: 'allow' | 'deny', member: 'count' | 'differing'): number {
+  return reasons.reduce((sum, reason) => sum + (reason.outcome === outcome ? reason[member] : 0), 0);
 }

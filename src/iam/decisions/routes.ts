@@ -9,7 +9,7 @@ import type { ExplainParts } from '../explain/resolve.ts';
 import { closed, tenantFilter } from '../schema/schemas.ts';
 import { KEPT_DAYS } from './count-queries.ts';
 import { readDecisions } from './read.ts';
-import { listRecentPage } from './recent.ts';
+import { listRecentPage, reportTrial } from './recent.ts';
 import { RECENT_BOUNDS, RECENT_HOURS } from './recent-queries.ts';
 import {
   countFilters,
@@ -20,7 +20,6 @@ import {
   Trial,
   trialFilters,
 } from './schemas.ts';
-import { reportTrial } from './trial.ts';
 
 export function decisionEndpoints(parts: AdminParts): readonly Endpoint[] {
   return [

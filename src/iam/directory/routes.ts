@@ -3,7 +3,7 @@
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
-import { MAX_USERNAME_LENGTH } from '../change/audit-username.ts';
+import { MAX_USERNAME_LENGTH } from '../change/audit-row.ts';
 import { component, described } from '../schema/keywords.ts';
 import { closed, oneOf } from '../schema/schemas.ts';
 import { listDirectories } from './list.ts';

@@ -10,8 +10,8 @@ import { readIssuerToken } from '../../identity/issuer-token.ts';
 import { describedUser, matchingProofs } from '../../identity/issuer-token-reader.ts';
 import { loadIssuer, loadLink } from '../../store/issuer-records.ts';
 import type { Queryable } from '../../store/queryable.ts';
+import { usableEmail } from '../users/checks.ts';
 import { isEmailTaken } from '../users/directory-queries.ts';
-import { usableEmail } from '../users/profile.ts';
 
 export interface IssuerSubject {
   readonly kind: 'issuer';

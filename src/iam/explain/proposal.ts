@@ -8,10 +8,10 @@ import type { FieldError } from '../../domain/problem-details.ts';
 import type { RoleRecord } from '../../domain/records.ts';
 import { BUILTIN_ROLES, isBuiltinRole } from '../../domain/roles.ts';
 import { invalidField, invalidFields, throwIfInvalid } from '../caller/refusals.ts';
-import { readNewPolicy } from '../policies/create.ts';
 import { type NewPolicy, policyRecord } from '../policies/entity.ts';
-import { readNewRole } from '../roles/create.ts';
+import { readNewPolicy } from '../policies/write.ts';
 import { type NewRole, roleRecord } from '../roles/entity.ts';
+import { readNewRole } from '../roles/write.ts';
 import type { ProposalRequest } from './schemas.ts';
 
 /** The tenant of a proposal, and the permissions of its author. */

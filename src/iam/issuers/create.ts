@@ -14,7 +14,7 @@ import type { IssuerResource, NewIssuer } from './entity.ts';
 import { insertKeyState } from './key-queries.ts';
 import type { IssuerParts } from './parts.ts';
 import { countIssuersOf, type IssuerColumns, insertIssuer, type StoredIssuer, writtenIssuer } from './queries.ts';
-import { issuerResource } from './resource.ts';
+import { issuerResource } from './read.ts';
 import { rolesOfMapping, unknownRoles } from './users.ts';
 import { type IssuerValues, readNewIssuer } from './values.ts';
 

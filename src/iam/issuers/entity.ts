@@ -20,7 +20,7 @@ import {
 } from '../schema/entity.ts';
 import { aName } from '../schema/grammar.ts';
 import { asksAlso, nullable } from '../schema/keywords.ts';
-import { idOf, instant, tenantId, text, texts } from '../schema/resource-parts.ts';
+import { instant, prefixedId, tenantId, text, texts } from '../schema/resource-parts.ts';
 import { closed, oneOf, roleNames, title } from '../schema/schemas.ts';
 
 export const ALGORITHMS = [
@@ -191,7 +191,7 @@ const keysState = Type.Object({
 export type IssuerKeysState = Static<typeof keysState>;
 
 export const issuer = {
-  id: column(idOf('iss')),
+  id: column(prefixedId('iss')),
   tenant_id: column(tenantId),
   name: column(Type.Unsafe<IssuerName>(Type.String()), {
     accepts: Type.Unsafe<string>(Type.String({ maxLength: 64, ...aName })),

@@ -1,14 +1,14 @@
-/** Reads issuers. */
+/** Reads issuers, and shows them with the state of their keys. */
 
 import { type IssuerId, parseId, type TenantId } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { Caller } from '../caller/caller.ts';
 import { orNotFound } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
-import type { IssuerResource } from './entity.ts';
-import type { IssuerParts } from './parts.ts';
+import { resourceOf } from '../schema/entity.ts';
+import { type IssuerKeysState, type IssuerResource, issuer } from './entity.ts';
+import type { IssuerParts, IssuerSettings } from './parts.ts';
 import { countIssuers, findIssuer, type IssuerFilter, listIssuers, lockIssuer, type StoredIssuer } from './queries.ts';
-import { issuerResource } from './resource.ts';
 
 export async function listIssuersPage(
   { db, issuers }: Pick<IssuerParts, 'db' | 'issuers'>,
@@ -48,4 +48,20 @@ export async function holdIssuer(trx: Transaction, tenant: TenantId, text: strin
 /** @throws Refusal `not_found` for any text that cannot be an id */
 export function issuerIdOf(text: string): IssuerId {
   return orNotFound(parseId('iss', text), 'issuer');
+}
+
+export function issuerResource(
+  row: StoredIssuer,
+  { maxStalenessMs }: Pick<IssuerSettings, 'maxStalenessMs'>,
+  nowMs: number,
+): IssuerResource {
+  return resourceOf(issuer, row, { keys: keysState(row, maxStalenessMs, nowMs) });
+}
+
+function keysState(row: StoredIssuer, maxStalenessMs: number, nowMs: number): IssuerKeysState {
+  const { jwks, jwks_set_at, key_count: count, kids } = row;
+  if (jwks !== null) return { count, kids, pasted: true, fetched_at: jwks_set_at, error: null, stale: false };
+  const { fetched_at, fetch_error: error } = row;
+  const stale = fetched_at !== null && nowMs - fetched_at.getTime() > maxStalenessMs;
+  return { count, kids, pasted: false, fetched_at, error, stale };
 }

@@ -9,9 +9,8 @@ import { actorOf, auditRow } from '../change/audit-row.ts';
 import type { IssuerResource } from './entity.ts';
 import type { IssuerParts } from './parts.ts';
 import { findIssuer } from './queries.ts';
-import { issuerIdOf } from './read.ts';
+import { issuerIdOf, issuerResource } from './read.ts';
 import { refreshIssuerKeys } from './refresh-keys.ts';
-import { issuerResource } from './resource.ts';
 
 /**
  * Resolves after the issuer has answered or has not. `keys.error` of the result is the reason why the keys could not be

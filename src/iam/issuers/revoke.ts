@@ -9,9 +9,8 @@ import { change } from '../change/change.ts';
 import type { IssuerResource } from './entity.ts';
 import type { IssuerParts } from './parts.ts';
 import { deleteIssuerRow, type StoredIssuer, updateIssuerRow, writtenIssuer } from './queries.ts';
-import { holdIssuer } from './read.ts';
+import { holdIssuer, issuerResource } from './read.ts';
 import { countReferences, endSessionsOfIssuer, revokeProvedKeys, unlinkUsers } from './reference-queries.ts';
-import { issuerResource } from './resource.ts';
 import { secondOf } from './update.ts';
 
 /** A clock may differ from the database's by this much. */

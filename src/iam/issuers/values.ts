@@ -1,20 +1,21 @@
 /** The values of a new or changed issuer, checked beyond the schema. Roles are checked in the transaction. */
 
+import { X509Certificate } from 'node:crypto';
 import { type IssuerName, parseIssuerName } from '../../domain/ids.ts';
 import type { FieldError } from '../../domain/problem-details.ts';
+import { validateKeySet } from '../../identity/issuer-keys.ts';
+import { writtenAddressProblem } from '../../outbound/written-address.ts';
 import { invalidField, NAME_FORM, throwIfInvalid } from '../caller/refusals.ts';
-import { addressErrors, issuerErrors } from './addresses.ts';
 import { claimRuleErrors } from './claim-rules.ts';
 import {
   DEFAULT_ALGORITHMS,
   DEFAULT_LEEWAY_SECONDS,
   type IssuerChanges,
   type IssuerRow,
+  type IssuerSso,
   type NewIssuer,
 } from './entity.ts';
-import { certificates, keySet } from './key-material.ts';
 import type { IssuerSettings } from './parts.ts';
-import { ssoAfter, ssoErrors } from './sso.ts';
 import { usersErrors, usersOf } from './users.ts';
 
 /** The members that requests set. */
@@ -132,4 +133,112 @@ function nameOf(text: string): IssuerName {
 
 function unique(texts: readonly string[]): readonly string[] {
   return [...new Set(texts)];
+}
+
+const TRUST_DOMAIN = /^spiffe:\/\/[a-z0-9._-]{1,255}$/;
+
+/** Returns an error for a text that cannot be the value of `iss`. */
+export function issuerErrors(
+  kind: IssuerRow['kind'],
+  issuer: string,
+  allowedHosts: readonly string[],
+): readonly FieldError[] {
+  const path = '/issuer';
+  if (kind === 'spiffe') {
+    if (TRUST_DOMAIN.test(issuer)) return [];
+    const message =
+      'An issuer of the kind spiffe is spiffe://<trust domain>, without a path. A trust domain has lowercase letters, digits, dots, hyphens and underscores.';
+    return [{ path, message }];
+  }
+  if (issuer.includes('?')) return [{ path, message: 'An issuer must not have a query.' }];
+  return addressErrors(issuer, path, allowedHosts);
+}
+
+/** Returns an error for a text from which the server would not fetch anything. */
+export function addressErrors(text: string, path: string, allowedHosts: readonly string[]): readonly FieldError[] {
+  const message = writtenAddressProblem(text, { hosts: allowedHosts, setting: 'issuers.allowed-hosts' });
+  return message === undefined ? [] : [{ path, message }];
+}
+
+const DEFAULT_SCOPES: readonly string[] = ['openid', 'profile', 'email'];
+
+/** Visible ASCII and spaces, as RFC 6749 has it for identifiers and secrets of clients. */
+const CLIENT_TEXT = /^[\x20-\x7e]+$/;
+
+/** Returns the settings after a request, which replaces them whole. The stored secret stays if it names none. */
+export function ssoAfter(before: IssuerSso | null, request: IssuerChanges['sso']): IssuerSso | null {
+  if (request === undefined) return before;
+  if (request === null) return null;
+  const { client_id, client_secret, scopes = DEFAULT_SCOPES, label, required_acr } = request;
+  return {
+    client_id,
+    scopes: [...new Set(scopes)],
+    label,
+    ...(required_acr === undefined ? {} : { required_acr }),
+    client_secret_set: client_secret !== undefined || before?.client_secret_set === true,
+  };
+}
+
+export function ssoErrors(
+  { kind, users, sso }: Pick<IssuerRow, 'kind' | 'users' | 'sso'>,
+  clientSecret: string | undefined,
+): readonly FieldError[] {
+  if (sso === null) return [];
+  const errors: FieldError[] = [];
+  const report = (member: string, message: string): void => void errors.push({ path: `/sso${member}`, message });
+  if (kind === 'spiffe') report('', 'Only an issuer of the kind oidc has a login to the console.');
+  if (users === null) report('', 'A login needs the member users, which says how tokens prove users.');
+  if (!sso.scopes.includes('openid')) report('/scopes', 'The scope openid is required.');
+  if (!CLIENT_TEXT.test(sso.client_id)) report('/client_id', 'A client id has visible ASCII characters and spaces.');
+  if (clientSecret !== undefined && !CLIENT_TEXT.test(clientSecret)) {
+    report('/client_secret', 'A client secret has visible ASCII characters and spaces.');
+  }
+  if (sso.required_acr !== undefined && !/^[\x21-\x7e]+$/.test(sso.required_acr)) {
+    report('/required_acr', 'A value of acr has visible ASCII characters, and no space.');
+  }
+  return errors;
+}
+
+interface Read<T> {
+  /** Undefined: absent or not valid. */
+  readonly value: T | null | undefined;
+  readonly errors: readonly FieldError[];
+}
+
+/** Reads a pasted key set. Members of private keys are an error, because responses show the set. */
+export function keySet(set: IssuerChanges['jwks'], kind: IssuerRow['kind']): Read<NonNullable<IssuerRow['jwks']>> {
+  if (set === undefined || set === null) return { value: set, errors: [] };
+  const read = validateKeySet(kind === 'spiffe' ? { keys: set.keys.map(asBundleEntry) } : set, kind);
+  if (read.kind === 'error') return { value: undefined, errors: [{ path: '/jwks', message: read.message }] };
+  return { value: { keys: read.keys }, errors: [] };
+}
+
+/** A stored key of a trust domain has `use: sig`, and may be pasted again as a response showed it. */
+function asBundleEntry(entry: unknown): unknown {
+  if (typeof entry !== 'object' || entry === null || !('use' in entry) || entry.use !== 'sig') return entry;
+  return { ...entry, use: 'jwt-svid' };
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g;
+const MAX_CERTIFICATES = 20;
+
+/** Reads certificates in PEM. The result has the certificates and no other text. */
+export function certificates(pem: string | null | undefined): Read<string> {
+  if (pem === undefined || pem === null) return { value: pem, errors: [] };
+  const error = (message: string): Read<string> => ({ value: undefined, errors: [{ path: '/ca', message }] });
+  if (pem.includes('PRIVATE KEY-----')) return error('This text has a private key. State certificates only.');
+  const blocks = pem.match(CERTIFICATE) ?? [];
+  if (blocks.length === 0) return error('This text has no certificate in PEM (-----BEGIN CERTIFICATE-----).');
+  if (blocks.length > MAX_CERTIFICATES) return error(`At most ${MAX_CERTIFICATES} certificates are read.`);
+  const broken = blocks.findIndex((block) => !isCertificate(block));
+  if (broken >= 0) return error(`Certificate ${broken + 1} cannot be read.`);
+  return { value: `${blocks.join('\n')}\n`, errors: [] };
+}
+
+function isCertificate(block: string): boolean {
+  try {
+    return new X509Certificate(block).raw.length > 0;
+  } catch {
+    return false;
+  }
 }

@@ -16,10 +16,9 @@ import {
   withNotices,
   withoutTenant,
 } from '../schema/schemas.ts';
-import { createPolicy } from './create.ts';
 import { appliesTo, effect, mode, newPolicy, Policy, policyChanges } from './entity.ts';
 import { getPolicy, listPoliciesPage } from './read.ts';
-import { deletePolicy, updatePolicy } from './update.ts';
+import { createPolicy, deletePolicy, updatePolicy } from './write.ts';
 
 const listing = Type.Object(
   {

@@ -8,9 +8,9 @@ import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedRole, refuseUnneeded } from '../permissions/notices.ts';
-import { attachPolicy, detachPolicy } from '../policies/attach.ts';
 import { Policy } from '../policies/entity.ts';
 import { listRolePoliciesPage } from '../policies/read.ts';
+import { attachPolicy, detachPolicy } from '../policies/write.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import {
   closed,
@@ -22,10 +22,9 @@ import {
   withNotices,
   withoutTenant,
 } from '../schema/schemas.ts';
-import { createRole } from './create.ts';
 import { newRole, Role, roleChanges } from './entity.ts';
 import { getRole, listRolesPage } from './read.ts';
-import { deleteRole, updateRole } from './update.ts';
+import { createRole, deleteRole, updateRole } from './write.ts';
 
 const listing = Type.Object(
   {

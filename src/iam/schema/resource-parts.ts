@@ -19,15 +19,15 @@ export const texts = Type.Unsafe<readonly string[]>(Type.Array(text));
 export const limit = Type.Integer({ minimum: 0 });
 
 /** The id of a resource, which begins with the prefix of its kind. */
-export function idOf<P extends keyof PrefixedId>(prefix: P) {
+export function prefixedId<P extends keyof PrefixedId>(prefix: P) {
   return Type.Unsafe<PrefixedId[P]>({
     type: 'string',
     pattern: `^${prefix}_[0-9a-z]{26}$`,
     examples: [`${prefix}_01jd5k3v8m2x7q9w4r6t0y1z3b`],
   });
 }
-export const userId = idOf('usr');
-export const keyId = idOf('key');
+export const userId = prefixedId('usr');
+export const keyId = prefixedId('key');
 export const tenantId = Type.Unsafe<TenantId>({ type: 'string' });
 
 export const Constraints = component(

@@ -17,12 +17,12 @@ import {
   unselected,
 } from '../schema/entity.ts';
 import { described, nullable } from '../schema/keywords.ts';
-import { idOf, instant, text, texts } from '../schema/resource-parts.ts';
+import { instant, prefixedId, text, texts } from '../schema/resource-parts.ts';
 
 const time = (description: string) => Type.Unsafe<Date>({ type: 'string', format: 'date-time', description });
 
 const session = {
-  id: column(idOf('ses')),
+  id: column(prefixedId('ses')),
   /** Null: the session belongs to a key. */
   user_id: hidden<UserId | null>(),
   api_key_id: hidden<KeyId | null>(),

@@ -13,7 +13,7 @@ import { type PolicyRow, policyRecord } from '../policies/entity.ts';
 import type { TenantRow } from '../tenants/entity.ts';
 import { hasActiveKeys, hasUsers } from '../tenants/queries.ts';
 import { localAdministrators, usersWithPassword } from '../users/administrator-queries.ts';
-import { refuseWithoutAdministrator } from '../users/administrators.ts';
+import { refuseWithoutAdministrator } from '../users/checks.ts';
 import { countActiveUsers } from '../users/queries.ts';
 import type { PlannedAction } from './action.ts';
 import type { BudgetAction } from './budgets.ts';

@@ -3,9 +3,9 @@
 import type { RoleName, TenantId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
 import { brokenConstraint } from '../../store/faults.ts';
-import { beingRemoved } from '../roles/create.ts';
 import { type RoleRow, type RoleValues, roleResource } from '../roles/entity.ts';
 import { deleteRoleRow, insertRole, updateRoleRow } from '../roles/queries.ts';
+import { beingRemoved } from '../roles/write.ts';
 import type { PlannedAction } from './action.ts';
 import type { SetupMembers, View, Wanted } from './members.ts';
 import { auditedWriters, type SetupResource } from './resource-plan.ts';

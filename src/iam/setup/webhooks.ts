@@ -5,11 +5,11 @@
 
 import { makeId, type TenantId } from '../../domain/ids.ts';
 import type { FieldError } from '../../domain/problem-details.ts';
-import { MAX_WEBHOOKS, writeNewWebhook } from '../webhooks/create.ts';
 import { type WebhookRow, webhookResource } from '../webhooks/entity.ts';
 import { deleteWebhookRow, updateWebhookRow, type WebhookValues } from '../webhooks/queries.ts';
 import { NO_SECRET } from '../webhooks/secret.ts';
 import { urlErrors } from '../webhooks/values.ts';
+import { MAX_WEBHOOKS, writeNewWebhook } from '../webhooks/write.ts';
 import type { PlannedAction } from './action.ts';
 import type { SetupMembers, Wanted } from './members.ts';
 import type { SetupError } from './read.ts';

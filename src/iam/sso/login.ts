@@ -25,7 +25,7 @@ import { beginningSession } from '../auth/begin.ts';
 import { returnAttempt } from '../auth/failure-queries.ts';
 import type { IssuedTokens, Provenance } from '../auth/parts.ts';
 import { attemptAt, type LoginAttempt, withAttemptLimits } from '../auth/throttle.ts';
-import { auditUsername, toStorableText } from '../change/audit-username.ts';
+import { auditUsername, toStorableText } from '../change/audit-row.ts';
 import { applyHere } from '../change/change.ts';
 import { openClientSecret } from '../issuers/client-secret.ts';
 import { beginIssuerSession } from '../sessions/issuer-session-queries.ts';

@@ -6,10 +6,9 @@ import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { closed, countedPage, forced, only, searchText } from '../schema/schemas.ts';
 import type { MeteringParts } from '../usage/parts.ts';
-import { createTenant } from './create.ts';
 import { newTenant, Tenant, tenantChanges, tenantOrders, tenantStatus } from './entity.ts';
 import { getTenant, listTenantsPage } from './read.ts';
-import { activateTenant, deleteTenant, suspendTenant, updateTenant } from './update.ts';
+import { activateTenant, createTenant, deleteTenant, suspendTenant, updateTenant } from './write.ts';
 
 const listing = Type.Object(
   {

@@ -18,7 +18,7 @@ import { brokenConstraint } from '../../store/faults.ts';
 import { type Transaction, transaction } from '../../store/transaction.ts';
 import { holdAlone } from '../caller/queries.ts';
 import { shareTenant } from '../tenants/lock-queries.ts';
-import { partitionKnownRoles, reserveSeat, sortedRoles } from './checks.ts';
+import { displayName, partitionKnownRoles, reserveSeat, sortedRoles, usableEmail } from './checks.ts';
 import { isEmailTaken } from './directory-queries.ts';
 import type { UserResource } from './entity.ts';
 import {
@@ -32,7 +32,6 @@ import {
   noteRoles,
   type SubjectState,
 } from './identity-queries.ts';
-import { displayName, usableEmail } from './profile.ts';
 import { findUser } from './queries.ts';
 
 interface AdmissionParts {

@@ -1,14 +1,19 @@
-/** The checks of a new or changed user: a unique email address, existing roles, and a seat in the tenant. */
+/**
+ * The checks of new or changed users: a usable and unique email address, existing roles, a seat in the tenant, and an
+ * administrator of the platform that can log in.
+ */
 
 import { Refusal } from '../../domain/errors.ts';
 import { parseRoleName, type RoleName, type TenantId } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
 import { compareTexts } from '../../domain/text.ts';
+import { withoutHidden } from '../../domain/visible-text.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import type { Transaction } from '../../store/transaction.ts';
-import { tenantGone, throwIfInvalid } from '../caller/refusals.ts';
+import { lastAdminRefusal, tenantGone, throwIfInvalid } from '../caller/refusals.ts';
 import { lockRoles } from '../roles/lock-queries.ts';
 import { lockPlaces, shareTenant } from '../tenants/lock-queries.ts';
+import type { Administrator } from './administrator-queries.ts';
 import { countActiveUsers } from './queries.ts';
 
 /**
@@ -94,4 +99,43 @@ export async function reserveSeat(trx: Transaction, tenant: TenantId): Promise<v
     'quota_exceeded',
     `The tenant already has ${limit} active users, which is its limit. Deactivate or delete a user first.`,
   );
+}
+
+const MAX_NAME_LENGTH = 200;
+/** The addresses that the API accepts: ASCII, so that lower case is the same in every locale. */
+const EMAIL = /^[!-?A-~]+@[!-?A-~]+$/;
+const MAX_EMAIL_LENGTH = 254;
+
+/** Returns the address of a directory or an issuer in its stored form; undefined for a text that the API would not accept. */
+export function usableEmail(text: string | undefined): string | undefined {
+  const email = text?.trim().toLowerCase();
+  return email !== undefined && email.length <= MAX_EMAIL_LENGTH && EMAIL.test(email) ? email : undefined;
+}
+
+/** Returns the name without control and hidden characters, at most 200 characters long; undefined if none remain. */
+export function displayName(text: string | undefined): string | undefined {
+  const plain = text === undefined ? undefined : withoutHidden(text.toWellFormed().replaceAll(/\p{Cc}+/gu, ' '));
+  const name = plain?.trim().slice(0, MAX_NAME_LENGTH).toWellFormed().trim();
+  return name === '' ? undefined : name;
+}
+
+type Counted = Pick<Administrator, 'tenantActive' | 'hasPassword'>;
+
+/**
+ * Compares the administrators before and after a change. Administrators of suspended tenants do not count. If there was
+ * an administrator with a password, administrators without one do not count either: they cannot log in, and their
+ * one-time tokens are rejected after the removal of the tokens' makers.
+ * @throws Refusal `last_admin` when the change removes the last one
+ */
+export function refuseWithoutAdministrator(before: readonly Counted[], after: readonly Counted[]): void {
+  if (before.some(isReachable) && !after.some(isReachable)) throw lastAdminRefusal();
+  if (before.some(canLogIn) && !after.some(canLogIn)) throw lastAdminRefusal();
+}
+
+function isReachable({ tenantActive }: Counted): boolean {
+  return tenantActive;
+}
+
+function canLogIn({ tenantActive, hasPassword }: Counted): boolean {
+  return tenantActive && hasPassword;
 }

@@ -12,7 +12,7 @@ import { ordersBy } from '../list/sort.ts';
 import type { PolicyRow } from '../policies/entity.ts';
 import { enabledAllowPolicies } from '../policies/queries.ts';
 import { localAdministrators, lockAdministrators } from './administrator-queries.ts';
-import { refuseWithoutAdministrator } from './administrators.ts';
+import { refuseWithoutAdministrator } from './checks.ts';
 import { type UserResource, type UserRow, userResource } from './entity.ts';
 import { countUsers, listUsers, USER_ORDERS, type UserFilter } from './list-queries.ts';
 import { findUser, lockUser, lockUserUnlessHolder } from './queries.ts';

@@ -16,8 +16,7 @@ import { startPasswordReset } from './credentials.ts';
 import { CreatedUser, newUser, PasswordReset, passwordResetRequest, User, userChanges } from './entity.ts';
 import { getUser, listUsersPage, userOrders } from './find.ts';
 import { MAX_CHANGED, severalUsers, UserChangesReport, userFilters, userTrial } from './several-schemas.ts';
-import { activateUser, deactivateUser, deleteUser, unlockUser } from './status.ts';
-import { updateUser } from './update.ts';
+import { activateUser, deactivateUser, deleteUser, unlockUser, updateUser } from './update.ts';
 
 const filters = Type.Object(
   {

@@ -8,14 +8,13 @@ import { orNotFound } from '../caller/refusals.ts';
 import { auditRow, OPERATOR } from '../change/audit-row.ts';
 import { changeAsSystem } from '../change/change.ts';
 import type { SendParts } from './attempt.ts';
-import { writeNewWebhook } from './create.ts';
 import { replayOf, sendTest } from './deliveries.ts';
 import { type DeliveryRow, type NewWebhook, type WebhookRow, webhookResource } from './entity.ts';
 import { deleteWebhookRow, type WebhookRef, webhookRef } from './queries.ts';
 import { holdWebhook, webhookIdOf } from './read.ts';
 import { makeSecret, sealSecret } from './secret.ts';
-import { writeSecret } from './update.ts';
 import { readNewWebhook } from './values.ts';
+import { writeNewWebhook, writeSecret } from './write.ts';
 
 type OperatorParts = Pick<AdminParts, 'db' | 'feed' | 'flush' | 'now' | 'random'> & Pick<SendParts, 'keys' | 'fetch'>;
 

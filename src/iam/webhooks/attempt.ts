@@ -1,12 +1,12 @@
 /** One attempt to send a delivery. No transaction and no lock is held while the receiver answers. */
 
+import { createHmac } from 'node:crypto';
 import type { Semaphore } from '../../concurrency/semaphore.ts';
 import type { SecretKeys } from '../../identity/seal.ts';
 import { type FetchOutcome, type FetchRules, fetchBounded } from '../../outbound/fetch.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { auditRow, OPERATOR } from '../change/audit-row.ts';
-import { toStorableText } from '../change/audit-username.ts';
+import { auditRow, OPERATOR, toStorableText } from '../change/audit-row.ts';
 import { TEST_EVENT } from './catalog.ts';
 import {
   type AttemptResult,
@@ -15,8 +15,7 @@ import {
   saveAttempt,
   saveGone,
 } from './delivery-queries.ts';
-import { openSecret } from './secret.ts';
-import { signedHeaders } from './signature.ts';
+import { openSecret, secretBytes } from './secret.ts';
 import { ALLOWED_HOSTS_SETTING } from './values.ts';
 
 /** Bounds an attempt, from the resolution of the host to the end of the answer. It is shorter than a claim. */
@@ -122,4 +121,24 @@ async function disable(q: Queryable, claimed: ClaimedDelivery, result: AttemptRe
   const reason = 'The receiver answered with the status 410: it wants no further requests.';
   const entry = { target: { type: 'webhook', id }, tenant, after: { enabled: false, reason } } as const;
   await saveGone(q, claimed, result, reason, auditRow(OPERATOR, 'webhook.disable', entry, 'success'));
+}
+
+/**
+ * Returns the headers of a delivery, signed as Standard Webhooks 1.0 asks for.
+ * @param secrets the secret, and during a rotation the former one: a receiver accepts a request if one signature is valid
+ * @param timestamp seconds since the epoch, of the attempt
+ */
+export function signedHeaders(
+  secrets: readonly string[],
+  { id, timestamp, body }: { readonly id: string; readonly timestamp: number; readonly body: string },
+): Readonly<Record<string, string>> {
+  const signatures = secrets.map((secret) => {
+    const mac = createHmac('sha256', secretBytes(secret)).update(`${id}.${timestamp}.${body}`).digest('base64');
+    return `v1,${mac}`;
+  });
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': signatures.join(' '),
+  };
 }

@@ -17,11 +17,11 @@ import {
   unselected,
 } from '../schema/entity.ts';
 import { component, described, nullable } from '../schema/keywords.ts';
-import { idOf, instant, tenantId, text, texts, withheld } from '../schema/resource-parts.ts';
+import { instant, prefixedId, tenantId, text, texts, withheld } from '../schema/resource-parts.ts';
 import { oneOf, title } from '../schema/schemas.ts';
 import { EVENT_PATTERN, EVENTS, TEST_EVENT } from './catalog.ts';
 
-const webhookId = idOf('whk');
+const webhookId = prefixedId('whk');
 
 const EVENT_LIST = Object.entries(EVENTS)
   .map(([name, { description }]) => `- \`${name}\`: ${description}`)
@@ -121,7 +121,7 @@ export const deliveryState = oneOf('waiting', 'delivered', 'failed');
 
 /** An event that is sent to a webhook. */
 export const delivery = {
-  id: column(described(idOf('dlv'), 'The same in every attempt: the header `webhook-id`.')),
+  id: column(described(prefixedId('dlv'), 'The same in every attempt: the header `webhook-id`.')),
   webhook_id: column(webhookId),
   type: column(Type.String({ description: 'The name of the event.', examples: ['key.revoked', TEST_EVENT] })),
   state: column(deliveryState),

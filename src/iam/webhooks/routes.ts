@@ -7,11 +7,10 @@ import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/schemas.ts';
 import type { WebhookParts } from './attempt.ts';
-import { createWebhook } from './create.ts';
 import { replayDelivery, testWebhook } from './deliveries.ts';
 import { deliveryState, newWebhook, Webhook, WebhookDelivery, WebhookWithSecret, webhookChanges } from './entity.ts';
 import { getWebhook, listDeliveriesPage, listWebhooksPage } from './read.ts';
-import { deleteWebhook, rotateWebhook, updateWebhook } from './update.ts';
+import { createWebhook, deleteWebhook, rotateWebhook, updateWebhook } from './write.ts';
 
 const listing = Type.Object({ ...countedPage, ...tenantFilter }, closed);
 const deliveries = Type.Object(
