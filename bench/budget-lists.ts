@@ -4,13 +4,8 @@
  */
 
 import { parseBudgetName, parseTenantId } from '../src/domain/ids.ts';
-import {
-  type BudgetFilter,
-  budgetsNamed,
-  countBudgets,
-  listBudgets,
-  sizeOfBudgets,
-} from '../src/iam/budgets/queries.ts';
+import type { BudgetFilter } from '../src/iam/budgets/entity.ts';
+import { budgetsNamed, countBudgets, listBudgets, sizeOfBudgets } from '../src/iam/budgets/queries.ts';
 import { MAX_COUNTED, MAX_PAGE_BYTES } from '../src/iam/list/list.ts';
 import { openDatabase } from '../src/store/database.ts';
 import type { TenantScope } from '../src/store/paging.ts';

@@ -3935,10 +3935,10 @@ export interface Paths {
         readonly applies_to?: 'everyone' | 'roles' | undefined;
         /** A role that the policy is attached to. */
         readonly role?: string | undefined;
-        /** `true`: only those with a notice. */
-        readonly notices?: true | undefined;
         /** `true`: only global policies. `false`: only the tenant's policies. */
         readonly global?: boolean | undefined;
+        /** `true`: only those with a notice. */
+        readonly notices?: true | undefined;
       } | undefined;
       readonly answers: {
         /** One page of policies. */

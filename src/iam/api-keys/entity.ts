@@ -25,7 +25,7 @@ import {
   unselected,
 } from '../schema/entity.ts';
 import { aName, notBoth } from '../schema/grammar.ts';
-import { component, described, nullable } from '../schema/keywords.ts';
+import { component, described, flagOf, nullable, shownText, shownTextOrNull } from '../schema/keywords.ts';
 import { rateLimits, rateLimitsOrNull } from '../schema/rate-limits.ts';
 import {
   Constraints,
@@ -109,10 +109,9 @@ export const apiKey = {
   last_four: column(text),
   proof: joined(nullable(proof), { accepts: Type.Optional(nullable(proofRequest)), changes: true }),
   imported: column(
-    Type.Boolean({
-      description:
-        'The secret was issued by another system and imported as a digest. A rotation gives the key a secret of Postern.',
-    }),
+    flagOf(
+      'The secret was issued by another system and imported as a digest. A rotation gives the key a secret of Postern.',
+    ),
   ),
   status: derived(oneOf('active', 'disabled', 'expired', 'revoked')),
   /** Null: never. */
@@ -133,7 +132,7 @@ export const apiKey = {
     Type.Object(
       {
         type: oneOf('user', 'api_key', 'system'),
-        id: nullable(Type.String({ description: 'Null for the system, which creates the keys of a demonstration.' })),
+        id: shownTextOrNull('Null for the system, which creates the keys of a demonstration.'),
       },
       { description: 'The principal that created or imported the key.' },
     ),
@@ -178,7 +177,7 @@ export const IssuedApiKey = component(
   'IssuedApiKey',
   Type.Object({
     ...ApiKey.properties,
-    key: Type.Optional(Type.String({ description: 'The text of the key. Only this response contains it.' })),
+    key: Type.Optional(shownText('The text of the key. Only this response contains it.')),
     ...withheld,
   }),
 );

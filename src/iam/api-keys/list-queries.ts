@@ -1,6 +1,7 @@
 /** Lists, searches and counts API keys. */
 
 import type { KeyId, TenantId, UserId } from '../../domain/ids.ts';
+import { present } from '../../domain/objects.ts';
 import {
   type BoundedRow,
   bytesBinding,
@@ -280,12 +281,8 @@ function bindingsOf(scope: TenantScope, filter: KeyFilter, now: Date): NamedQuer
   const { userId, createdBy, expiresBefore, unusedSince, widerThan, issuer, prefix, q } = filter;
   return {
     ...scopeBinding(scope),
-    ...(userId === undefined ? {} : { userId }),
-    ...(createdBy === undefined ? {} : { createdBy }),
-    ...(expiresBefore === undefined ? {} : { expiresBefore }),
-    ...(unusedSince === undefined ? {} : { unusedSince }),
+    ...present({ userId, createdBy, expiresBefore, unusedSince, issuer }),
     ...(widerThan === undefined ? {} : widerBindings(widerThan, now)),
-    ...(issuer === undefined ? {} : { issuer }),
     ...(prefix === undefined ? {} : { prefix, prefixEnd: prefix + AFTER_ASCII }),
     ...(q === undefined ? {} : { q, tenantMark: scopeBinding(scope).tenant ?? null }),
     now,

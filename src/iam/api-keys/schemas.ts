@@ -6,7 +6,7 @@ import { type Static, Type } from 'typebox';
 import type { FieldError } from '../../domain/problem-details.ts';
 import { ordersBy } from '../list/sort.ts';
 import { notBoth } from '../schema/grammar.ts';
-import { asksAlso, component, described, nullable } from '../schema/keywords.ts';
+import { asksAlso, component, countOf, described, flagOf, nullable } from '../schema/keywords.ts';
 import { keyId, rejection, text } from '../schema/resource-parts.ts';
 import { closed, countedPage, dryRun, oneOf, only, searchText, tenantFilter } from '../schema/schemas.ts';
 import { ApiKey, MAX_LIFETIME_DAYS, newKey } from './entity.ts';
@@ -176,10 +176,10 @@ export const trial = dryRun('revokes');
 export const ApiKeyImport = component(
   'ApiKeyImport',
   Type.Object({
-    imported: Type.Integer({ minimum: 0, description: 'The number of created keys.' }),
+    imported: countOf('The number of created keys.'),
     data: Type.Array(
       Type.Object({
-        index: Type.Integer({ minimum: 0, description: 'The index of the row in the request.' }),
+        index: countOf('The index of the row in the request.'),
         outcome: described(
           oneOf('imported', 'exists', 'rejected'),
           '`exists`: the tenant already has a key with this digest, and the key is unchanged.',
@@ -202,13 +202,8 @@ export const ApiKeyRevocations = component(
   'ApiKeyRevocations',
   Type.Object({
     dry_run: Type.Boolean(),
-    revoked: Type.Integer({
-      minimum: 0,
-      description: 'The number of keys that were revoked, or that would be revoked in a dry run.',
-    }),
-    has_more: Type.Boolean({
-      description: 'The filter matched more keys than one request takes. Send it again for the rest.',
-    }),
+    revoked: countOf('The number of keys that were revoked, or that would be revoked in a dry run.'),
+    has_more: flagOf('The filter matched more keys than one request takes. Send it again for the rest.'),
     data: Type.Array(
       Type.Object({
         id: text,

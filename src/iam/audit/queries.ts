@@ -10,6 +10,7 @@ import {
   type TenantScope,
 } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
+import { type Conditions, filterConditions } from '../list/filters.ts';
 
 /** A position: the rows of all seals before `seal`, and the rows of `seal` up to `row`, are delivered. */
 export interface AuditCursor {
@@ -51,7 +52,7 @@ export interface AuditFilter extends Partial<Record<'action' | 'target_type' | '
   readonly to?: Date;
 }
 
-const CONDITIONS: Readonly<Record<keyof AuditFilter, string>> = {
+const CONDITIONS: Conditions<AuditFilter> = {
   // The expression of the index.
   actor: 'coalesce(actor_id, actor_type) = :actor',
   action: 'action = :action',
@@ -63,10 +64,6 @@ const CONDITIONS: Readonly<Record<keyof AuditFilter, string>> = {
   request_id: 'request_id = :request_id',
 };
 
-function isFilter(name: string): name is keyof AuditFilter {
-  return name in CONDITIONS;
-}
-
 /** Rows that are older than the column have no value in it. */
 const OCTETS = `coalesce(octets, coalesce(octet_length(before::text), 0) + coalesce(octet_length(after::text), 0)) + 200 as octets`;
 
@@ -77,8 +74,7 @@ export const ORDER = 'time desc, id desc';
 
 /** SQL conditions on `audit_log`, with the bindings of the scope and of the filter. */
 export function conditionsOf(scope: TenantScope, filter: AuditFilter): readonly string[] {
-  const filters = Object.keys(filter).filter(isFilter);
-  return [scopeCondition(scope, 'tenant_id'), ...filters.map((name) => CONDITIONS[name])];
+  return [scopeCondition(scope, 'tenant_id'), ...filterConditions(CONDITIONS, filter)];
 }
 
 /** Counts the rows of a list, up to `most`. */

@@ -3,6 +3,7 @@
 import type { Static } from 'typebox';
 import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { Refusal } from '../../domain/errors.ts';
+import { present } from '../../domain/objects.ts';
 import { hex } from '../../store/audit-chain.ts';
 import { chainState } from '../../store/audit-seal-queries.ts';
 import type { Page, PageRows, TenantScope } from '../../store/paging.ts';
@@ -115,15 +116,9 @@ export function auditResource(row: StoredAudit): AuditResource {
 }
 
 export function auditFilter({ actor, action, target, result, from, to, request_id }: AuditQuery): AuditFilter {
-  return {
-    ...(actor === undefined ? {} : { actor }),
-    ...(action === undefined ? {} : { action }),
-    ...(target === undefined ? {} : targetOf(target)),
-    ...(result === undefined ? {} : { result }),
-    ...(from === undefined ? {} : { from: new Date(from) }),
-    ...(to === undefined ? {} : { to: new Date(to) }),
-    ...(request_id === undefined ? {} : { request_id }),
-  };
+  const dateOf = (time: string | undefined): Date | undefined => (time === undefined ? undefined : new Date(time));
+  const named = present({ actor, action, result, from: dateOf(from), to: dateOf(to), request_id });
+  return target === undefined ? named : { ...named, ...targetOf(target) };
 }
 
 function targetOf(text: string): Pick<AuditFilter, 'target_type' | 'target_id'> {

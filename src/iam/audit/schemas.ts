@@ -1,18 +1,15 @@
 /** The schemas of /v1/iam/audit. */
 
 import { type Static, Type } from 'typebox';
-import { component, nullable } from '../schema/keywords.ts';
+import { component, countOf, nullable, shownTextOrNull } from '../schema/keywords.ts';
 import { instant, text } from '../schema/resource-parts.ts';
-import { closed, countedPage, names, oneOf, searchText, tenantFilter } from '../schema/schemas.ts';
+import { closed, countedPage, names, oneOf, searchText, tenantFilter, timeParameter } from '../schema/schemas.ts';
 
 const auditResult = oneOf('success', 'failure', 'refused');
 
 const name = Type.Optional(
-  nullable(
-    Type.String({
-      description:
-        'With `include=names`: the current name of the user or key. Null: there is none, or the caller may not read it.',
-    }),
+  shownTextOrNull(
+    'With `include=names`: the current name of the user or key. Null: there is none, or the caller may not read it.',
   ),
 );
 
@@ -23,10 +20,10 @@ export const AuditLogRow = component(
     time: instant,
     actor: Type.Object({
       type: oneOf('user', 'api_key', 'system', 'anonymous'),
-      id: nullable(Type.String({ description: 'Null for the system and for requests without a known principal.' })),
+      id: shownTextOrNull('Null for the system and for requests without a known principal.'),
       name,
     }),
-    tenant_id: nullable(Type.String({ description: 'Null if the event belongs to no tenant.' })),
+    tenant_id: shownTextOrNull('Null if the event belongs to no tenant.'),
     address: nullable(text),
     action: Type.String({ examples: ['user.create', 'auth.login'] }),
     target: Type.Object({ type: nullable(text), id: nullable(text), name }),
@@ -44,7 +41,7 @@ export const MAX_UNSEALED = 100_000;
 export const AuditChain = component(
   'AuditChain',
   Type.Object({
-    rows: Type.Integer({ minimum: 0, description: 'The number of audit rows that are sealed.' }),
+    rows: countOf('The number of audit rows that are sealed.'),
     seals: Type.Integer({ minimum: 0 }),
     unsealed: Type.Integer({
       minimum: 0,
@@ -63,8 +60,6 @@ export const AuditChain = component(
     ),
   }),
 );
-
-const bound = (description: string) => Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
 
 export const auditQuery = Type.Object(
   {
@@ -89,8 +84,8 @@ export const auditQuery = Type.Object(
       'Any part of the name or email address of the actor or of the target, in any case; or a whole id, request id, name of a target, or prefix of a key. A search is not counted.',
     ),
     result: Type.Optional(auditResult),
-    from: bound('The start of the time span, included.'),
-    to: bound('The end of the time span, excluded.'),
+    from: timeParameter('The start of the time span, included.'),
+    to: timeParameter('The end of the time span, excluded.'),
     request_id: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
     include: names,
   },

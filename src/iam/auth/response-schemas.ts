@@ -2,24 +2,24 @@
 
 import { Type } from 'typebox';
 import { ownBudget } from '../budgets/entity.ts';
-import { component, nullable } from '../schema/keywords.ts';
+import { component, nullable, shownText } from '../schema/keywords.ts';
 import type { UserSource } from '../users/entity.ts';
 import { ACCESS_TOKEN_TYPE } from './exchange-request.ts';
 
 export const TokenPair = component(
   'TokenPair',
   Type.Object({
-    access_token: Type.String({ description: 'A JWT.' }),
+    access_token: shownText('A JWT.'),
     token_type: Type.Unsafe<'Bearer'>({ type: 'string', enum: ['Bearer'] }),
     expires_in: Type.Integer({ description: 'Seconds.' }),
-    refresh_token: Type.Optional(Type.String({ description: 'Absent if the refresh token is sent as a cookie.' })),
+    refresh_token: Type.Optional(shownText('Absent if the refresh token is sent as a cookie.')),
   }),
 );
 
 export const ExchangedToken = component(
   'ExchangedToken',
   Type.Object({
-    access_token: Type.String({ description: 'A JWT.' }),
+    access_token: shownText('A JWT.'),
     issued_token_type: Type.Unsafe<string>({
       type: 'string',
       enum: [ACCESS_TOKEN_TYPE],
@@ -27,7 +27,7 @@ export const ExchangedToken = component(
     }),
     token_type: Type.Unsafe<'Bearer'>({ type: 'string', enum: ['Bearer'] }),
     expires_in: Type.Integer({ description: 'Seconds.' }),
-    scope: Type.String({ description: 'The permissions of the token: patterns, separated by spaces.' }),
+    scope: shownText('The permissions of the token: patterns, separated by spaces.'),
   }),
 );
 

@@ -12,7 +12,8 @@ import { joinApiKeys, readCredential } from '../../identity/credential.ts';
 import type { LoginOutcome } from '../../telemetry/metrics.ts';
 import { invalidCredential } from '../caller/admission.ts';
 import { aPassword } from '../schema/grammar.ts';
-import { asksAlso, component } from '../schema/keywords.ts';
+import { asksAlso, component, described, shownText } from '../schema/keywords.ts';
+import { oneOf } from '../schema/schemas.ts';
 import { ownSessionEndpoints } from '../sessions/routes.ts';
 import { changePassword, resetPassword } from './change-password.ts';
 import { clearCookie, cookieName, readCookie, setCookie } from './cookie.ts';
@@ -62,13 +63,7 @@ const LoginBody = component(
       username: Type.Optional(Type.String()),
       auth_type: Type.Optional(Type.Unsafe<'ldap'>({ type: 'string', enum: ['ldap'] })),
       password: Type.String(),
-      session: Type.Optional(
-        Type.Unsafe<'cookie'>({
-          type: 'string',
-          enum: ['cookie'],
-          description: 'The refresh token comes as an HttpOnly cookie.',
-        }),
-      ),
+      session: Type.Optional(described(oneOf('cookie'), 'The refresh token comes as an HttpOnly cookie.')),
     },
     {
       ...CLOSED,
@@ -78,7 +73,7 @@ const LoginBody = component(
   ),
 );
 const refreshToken = {
-  refresh_token: Type.Optional(Type.String({ description: 'Absent if the refresh token is sent as a cookie.' })),
+  refresh_token: Type.Optional(shownText('Absent if the refresh token is sent as a cookie.')),
 };
 
 const RefreshBody = component(
@@ -101,10 +96,7 @@ const PasswordBody = component(
 );
 const ResetBody = component(
   'NewPassword',
-  Type.Object(
-    { token: Type.String({ description: 'A `password_setup_token`.' }), new_password: Type.String(aPassword) },
-    CLOSED,
-  ),
+  Type.Object({ token: shownText('A `password_setup_token`.'), new_password: Type.String(aPassword) }, CLOSED),
 );
 
 /** The directory decides which usernames it accepts. */

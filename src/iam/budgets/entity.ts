@@ -26,9 +26,9 @@ import {
   shownComponent,
 } from '../schema/entity.ts';
 import { aBudgetName, aName, RESOURCE_NAME } from '../schema/grammar.ts';
-import { asksAlso, component, described, nullable } from '../schema/keywords.ts';
+import { asksAlso, component, described, flagOf, nullable } from '../schema/keywords.ts';
 import { instant, keyId, prefixedId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
-import { closed, metadataKey, oneOf, title } from '../schema/schemas.ts';
+import { closed, metadataKey, oneOf, searchText, title } from '../schema/schemas.ts';
 
 /** The largest number of keys, users or roles that one budget selects, and of models. */
 const MAX_SELECTED = 1000;
@@ -181,7 +181,7 @@ const per = described(
   oneOf('all', 'key', 'user'),
   '`all`: the callers share the amount. `key`, `user`: each has its own. Default: all.',
 );
-export const action = described(
+const action = described(
   oneOf('block', 'report'),
   '`report`: requests are counted, and none is blocked. Default: block.',
 );
@@ -189,7 +189,7 @@ const timezone = {
   description: "The time zone of the calendar periods. Null: the tenant's, or else UTC.",
   examples: ['Europe/Berlin'],
 };
-const enabled = Type.Boolean({ description: 'Whether requests count and can be blocked. Default: true.' });
+const enabled = flagOf('Whether requests count and can be blocked. Default: true.');
 
 export const budget = {
   id: column(prefixedId('bud')),
@@ -240,6 +240,15 @@ export const budget = {
   created_at: column(instant),
   updated_at: column(instant),
 };
+
+export const budgetFilter = Type.Object({
+  q: searchText('Any part of the name, in any case.'),
+  unit: Type.Optional(described(unit, 'Only budgets in this unit.')),
+  period: Type.Optional(described(period, 'Only budgets with this period.')),
+  action: Type.Optional(described(action, 'Only budgets with this `action`.')),
+  enabled: Type.Optional(flagOf('Only budgets that are, or are not, in force.')),
+});
+export type BudgetFilter = Static<typeof budgetFilter>;
 
 const own = { limit: shownAmount('A decimal text for money, otherwise a number.'), ...amounts };
 

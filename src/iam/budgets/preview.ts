@@ -3,7 +3,7 @@
 import { type Static, Type } from 'typebox';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { throwIfInvalid } from '../caller/refusals.ts';
-import { component, nullable } from '../schema/keywords.ts';
+import { component, countOf, nullable } from '../schema/keywords.ts';
 import { momentOf, spanOfPeriod } from '../usage/period.ts';
 import { type BudgetValues, type NewBudget, shownAmount, shownOf } from './entity.ts';
 import { type PreviewedPeriod, previewedPeriods } from './preview-queries.ts';
@@ -16,11 +16,9 @@ const count = Type.Integer({ minimum: 0 });
 
 const blocked = {
   requests: count,
-  blocked_requests: Type.Integer({
-    minimum: 0,
-    description:
-      'Requests after the limit was reached. On that day, the share of its requests that the rest of its amount is.',
-  }),
+  blocked_requests: countOf(
+    'Requests after the limit was reached. On that day, the share of its requests that the rest of its amount is.',
+  ),
   blocked: shownAmount('The amount beyond the limit.'),
 };
 
@@ -37,8 +35,8 @@ export const budgetPreview = component(
           reached_on: nullable(
             Type.String({ format: 'date', description: 'The first day on which an amount was spent.' }),
           ),
-          callers: Type.Integer({ minimum: 0, description: 'Amounts: 1 for a shared budget.' }),
-          callers_reached: Type.Integer({ minimum: 0, description: 'Amounts that were spent.' }),
+          callers: countOf('Amounts: 1 for a shared budget.'),
+          callers_reached: countOf('Amounts that were spent.'),
           ...blocked,
         }),
         { description: 'Null: usage is kept by day, so nothing can be said about hours.' },

@@ -12,24 +12,16 @@ import {
 } from '../../store/paging.ts';
 import { countUpTo } from '../../store/prepared.ts';
 import { jsonb, type Queryable, writtenRow } from '../../store/queryable.ts';
+import { type Conditions, filterConditions } from '../list/filters.ts';
 import { columnsOf } from '../schema/entity.ts';
-import { type BudgetRow, type BudgetValues, budget } from './entity.ts';
+import { type BudgetFilter, type BudgetRow, type BudgetValues, budget } from './entity.ts';
 
 const budgets = (q: Queryable) => q<BudgetRow>('budgets');
 const COLUMNS = columnsOf(budget);
 const ORDER = 'name collate "C", tenant_id collate "C"';
 
-export interface BudgetFilter {
-  /** Any part of the name, in any case. */
-  readonly q?: string;
-  readonly unit?: BudgetRow['unit'];
-  readonly period?: BudgetRow['period'];
-  readonly action?: BudgetRow['action'];
-  readonly enabled?: boolean;
-}
-
 /** SQL conditions on `budgets`. The bindings have the names of the filter's members. */
-const CONDITIONS: Readonly<Record<keyof BudgetFilter, string>> = {
+const CONDITIONS: Conditions<BudgetFilter> = {
   q: 'position(lower(:q) in lower(name)) > 0',
   unit: 'unit = :unit',
   period: 'period = :period',
@@ -37,15 +29,8 @@ const CONDITIONS: Readonly<Record<keyof BudgetFilter, string>> = {
   enabled: 'enabled = :enabled',
 };
 
-function isFilter(name: string): name is keyof BudgetFilter {
-  return name in CONDITIONS;
-}
-
 function conditionsOf(scope: TenantScope, filter: BudgetFilter): string {
-  const filters = Object.keys(filter)
-    .filter(isFilter)
-    .map((name) => CONDITIONS[name]);
-  return [scopeCondition(scope, 'tenant_id'), ...filters].join(' and ');
+  return [scopeCondition(scope, 'tenant_id'), ...filterConditions(CONDITIONS, filter)].join(' and ');
 }
 
 /** In the words of the index `budgets_by_lexeme`. */
@@ -55,7 +40,7 @@ function marked(word: string): string {
   return `cast('''' || chr(1) || 'r' || ${word} || '''' as tsquery)`;
 }
 
-const LEXEME_QUERIES: Readonly<Record<keyof BudgetFilter, string>> = {
+const LEXEME_QUERIES: Conditions<BudgetFilter> = {
   q: 'user_query(null, null, null, lower(cast(:q as text)))',
   unit: marked('cast(:unit as text)'),
   period: marked('cast(:period as text)'),
@@ -74,9 +59,7 @@ interface Listing {
 
 /** SQL of the budgets of all tenants that match, by the index of lexemes. There is at least one filter. */
 function byLexeme(filter: BudgetFilter): string {
-  const queries = Object.keys(filter)
-    .filter(isFilter)
-    .map((name) => LEXEME_QUERIES[name]);
+  const queries = filterConditions(LEXEME_QUERIES, filter);
   // No other index may take the place of this one, so the planner may not look into the other conditions.
   return `select * from budgets where ${LEXEMES} @@ (select ${queries.join(' && ')})
     and (${conditionsOf({ kind: 'every' }, filter)}) is true offset 0`;
@@ -84,7 +67,7 @@ function byLexeme(filter: BudgetFilter): string {
 
 /** Reports whether a list reads more budgets than those of one tenant to find those that match. */
 function isWide({ scope, filter }: Listing): boolean {
-  return scope.kind === 'every' && Object.keys(filter).some(isFilter);
+  return scope.kind === 'every' && filterConditions(CONDITIONS, filter).length > 0;
 }
 
 /** Lists budgets by name, then tenant. */

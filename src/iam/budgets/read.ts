@@ -3,8 +3,8 @@
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { orNotFound } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
-import { type BudgetResource, budgetResource } from './entity.ts';
-import { type BudgetFilter, countBudgets, findBudget, listBudgets } from './queries.ts';
+import { type BudgetFilter, type BudgetResource, budgetResource } from './entity.ts';
+import { countBudgets, findBudget, listBudgets } from './queries.ts';
 import { breakdownOf, statesOf } from './state.ts';
 import { zonesOf } from './state-queries.ts';
 import { budgetIdOf } from './write.ts';

@@ -6,24 +6,13 @@ import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { closed, countedPage, searchText, tenantFilter, withoutTenant } from '../schema/schemas.ts';
-import { action, budgetChanges, budgetReset, newBudget, period, ShownBudget, unit } from './entity.ts';
+import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/schemas.ts';
+import { budgetChanges, budgetFilter, budgetReset, newBudget, ShownBudget } from './entity.ts';
 import { budgetPreview, previewBudget } from './preview.ts';
 import { getBudget, listBudgetsPage } from './read.ts';
 import { createBudget, deleteBudget, resetBudget, updateBudget } from './write.ts';
 
-const listing = Type.Object(
-  {
-    ...countedPage,
-    ...tenantFilter,
-    q: searchText('Any part of the name, in any case.'),
-    unit: Type.Optional({ ...unit, description: 'Only budgets in this unit.' }),
-    period: Type.Optional({ ...period, description: 'Only budgets with this period.' }),
-    action: Type.Optional({ ...action, description: 'Only budgets with this `action`.' }),
-    enabled: Type.Optional(Type.Boolean({ description: 'Only budgets that are, or are not, in force.' })),
-  },
-  closed,
-);
+const listing = Type.Object({ ...countedPage, ...tenantFilter, ...budgetFilter.properties }, closed);
 
 const budgets = resourceEndpoints({
   path: '/v1/iam/budgets',

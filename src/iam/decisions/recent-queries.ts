@@ -5,6 +5,7 @@ import { type Page, scopeBinding, scopeCondition, type TenantScope } from '../..
 import { countUpTo, type NamedQuery } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { RecentDecisionRow } from '../../telemetry/recent-decision.ts';
+import { type Conditions, filterConditions } from '../list/filters.ts';
 
 export interface StoredDecision extends Omit<RecentDecisionRow, 'time' | 'code'> {
   readonly time: Date;
@@ -76,7 +77,7 @@ const OTHER = `case
 const DIFFERS = `(${OTHER}) <> outcome`;
 const ROWS = `recent.*, ${OTHER} as other`;
 
-const CONDITIONS = {
+const CONDITIONS: Conditions<Omit<RecentFilter, 'shadow'>> = {
   other: `(${OTHER}) = :other`,
   differs: `coalesce(${DIFFERS}, false) = :differs`,
   outcome: 'outcome = :outcome',
@@ -88,11 +89,7 @@ const CONDITIONS = {
   report: ':report in (would_deny, would_allow)',
   fromMs: 'request_id >= :from',
   toMs: 'request_id < :to',
-} as const satisfies Record<Exclude<keyof RecentFilter, 'shadow'>, string>;
-
-function isFilter(name: string): name is keyof typeof CONDITIONS {
-  return name in CONDITIONS;
-}
+};
 
 /**
  * Lists recorded decisions, newest first.
@@ -128,13 +125,13 @@ export async function countRecent(
 
 /** Returns the conditions of a list, for all of its pages: a statement without its beginning. */
 function matching(scope: TenantScope, filter: RecentFilter, nowMs: number): NamedQuery {
-  const { fromMs, toMs, shadow, ...values } = filter;
-  const names = Object.keys(filter).filter(isFilter);
+  const { shadow, ...others } = filter;
+  const { fromMs, toMs, ...values } = others;
   const conditions = [
     scopeCondition(scope, 'tenant_id'),
     'request_id >= :oldest',
     ofMode(shadow),
-    ...names.map((name) => CONDITIONS[name]),
+    ...filterConditions(CONDITIONS, others),
   ];
   return {
     sql: `from recent_decisions as recent where ${conditions.join(' and ')}`,

@@ -4,6 +4,7 @@
  */
 
 import { parseId } from '../../domain/ids.ts';
+import { present } from '../../domain/objects.ts';
 import { readMeta } from '../../store/meta.ts';
 import { OTHER_GATE_REPORTED_AT } from '../../store/other-gate.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
@@ -82,19 +83,9 @@ function isPosition(after: readonly string[]): boolean {
 
 function filterOf(query: RecentQuery): RecentFilter {
   const { shadow = false, other, differs, outcome, code, principal, route, would, report, from, to } = query;
-  return {
-    shadow,
-    ...(other === undefined ? {} : { other }),
-    ...(differs === undefined ? {} : { differs }),
-    ...(outcome === undefined ? {} : { outcome }),
-    ...(code === undefined ? {} : { code }),
-    ...(principal === undefined ? {} : { principal }),
-    ...(route === undefined ? {} : { route }),
-    ...(would === undefined ? {} : { would }),
-    ...(report === undefined ? {} : { report }),
-    ...(from === undefined ? {} : { fromMs: Date.parse(from) }),
-    ...(to === undefined ? {} : { toMs: Date.parse(to) }),
-  };
+  const msOf = (time: string | undefined): number | undefined => (time === undefined ? undefined : Date.parse(time));
+  const named = { other, differs, outcome, code, principal, route, would, report, fromMs: msOf(from), toMs: msOf(to) };
+  return { shadow, ...present(named) };
 }
 
 export function recentResource(row: StoredDecision): RecentResource {

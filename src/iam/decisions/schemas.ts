@@ -2,22 +2,18 @@
 
 import { type Static, Type } from 'typebox';
 import { Explanation } from '../explain/schemas.ts';
-import { component, nullable } from '../schema/keywords.ts';
+import { component, countOf, described, flagOf, nullable, shownText, shownTextOrNull } from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';
-import { closed, countedPage, names, oneOf, page, tenantFilter } from '../schema/schemas.ts';
+import { closed, countedPage, names, oneOf, page, tenantFilter, timeParameter } from '../schema/schemas.ts';
 
 /** The UTC intervals by which rows are grouped. */
 const INTERVALS = ['minute', 'hour', 'day'] as const;
 export type GroupInterval = (typeof INTERVALS)[number];
 
-const instant = (description: string) =>
-  Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
-
 const shadow = Type.Optional(
-  Type.Boolean({
-    description:
-      '`true`: decisions in shadow mode, which changed nothing. `false`: decisions that the gate enforced. Default: false.',
-  }),
+  flagOf(
+    '`true`: decisions in shadow mode, which changed nothing. `false`: decisions that the gate enforced. Default: false.',
+  ),
 );
 
 export const countFilters = Type.Object(
@@ -25,22 +21,10 @@ export const countFilters = Type.Object(
     ...page,
     ...tenantFilter,
     shadow,
-    from: instant('The first minute. Default: one hour before `to`.'),
-    to: instant('The end of the time span. A minute that begins at this time is excluded. Default: now.'),
-    interval: Type.Optional(
-      Type.Unsafe<GroupInterval>({
-        type: 'string',
-        enum: [...INTERVALS],
-        description: 'Groups rows by UTC time; default: minute.',
-      }),
-    ),
-    group_by: Type.Optional(
-      Type.Unsafe<'code' | 'outcome'>({
-        type: 'string',
-        enum: ['code', 'outcome'],
-        description: 'Default: by code and route.',
-      }),
-    ),
+    from: timeParameter('The first minute. Default: one hour before `to`.'),
+    to: timeParameter('The end of the time span. A minute that begins at this time is excluded. Default: now.'),
+    interval: Type.Optional(described(oneOf(...INTERVALS), 'Groups rows by UTC time; default: minute.')),
+    group_by: Type.Optional(described(oneOf('code', 'outcome'), 'Default: by code and route.')),
   },
   closed,
 );
@@ -78,9 +62,7 @@ export type DecisionsOfMinute = Static<typeof DecisionsOfMinute>;
 const reportedSpan = {
   from: Type.String({ format: 'date-time' }),
   to: Type.String({ format: 'date-time' }),
-  tenant_id: Type.String({
-    description: '`*` for all tenants together, and for requests without a known principal.',
-  }),
+  tenant_id: shownText('`*` for all tenants together, and for requests without a known principal.'),
 };
 
 const DecisionTotals = component(
@@ -88,10 +70,7 @@ const DecisionTotals = component(
   Type.Object({
     allow: count,
     deny: count,
-    fault: Type.Integer({
-      minimum: 0,
-      description: 'Requests that the server answered with 503 because it could not decide them.',
-    }),
+    fault: countOf('Requests that the server answered with 503 because it could not decide them.'),
   }),
 );
 
@@ -105,7 +84,7 @@ export const Decisions = component(
       description: 'One row for each minute, hour or day and each code and route, code, or outcome. Oldest first.',
     }),
     has_more: Type.Boolean(),
-    next_cursor: nullable(Type.String({ description: 'The `cursor` of the next page; null on the last.' })),
+    next_cursor: shownTextOrNull('The `cursor` of the next page; null on the last.'),
   }),
 );
 
@@ -120,31 +99,23 @@ export const recentFilters = Type.Object(
     ...countedPage,
     ...tenantFilter,
     shadow,
-    other: Type.Optional(
-      Type.Unsafe<'allow' | 'deny'>({
-        ...oneOf('allow', 'deny'),
-        description: 'With `shadow=true`: the outcome of the other gate.',
-      }),
-    ),
+    other: Type.Optional(described(oneOf('allow', 'deny'), 'With `shadow=true`: the outcome of the other gate.')),
     differs: Type.Optional(
-      Type.Boolean({
-        description:
-          'With `shadow=true`. `true`: decisions whose outcome is not that of the other gate. `false`: the others.',
-      }),
+      flagOf('With `shadow=true`. `true`: decisions whose outcome is not that of the other gate. `false`: the others.'),
     ),
     outcome: Type.Optional(oneOf('allow', 'deny')),
     code: filterText(64, '`allow`, or the code of the denial.'),
     principal: filterText(64, 'The id of a user or a key.'),
     route: filterText(1100, 'A line of the route table: POST /v1/chat/completions.'),
     would: Type.Optional(
-      Type.Unsafe<'deny' | 'allow' | 'any'>({
-        ...oneOf('deny', 'allow', 'any'),
-        description: 'Decisions that a report-only policy would have changed: to a denial, to an allow, or to either.',
-      }),
+      described(
+        oneOf('deny', 'allow', 'any'),
+        'Decisions that a report-only policy would have changed: to a denial, to an allow, or to either.',
+      ),
     ),
     report: filterText(64, 'The name of the report-only policy that would have changed the decision.'),
-    from: instant('The start of the time span, included.'),
-    to: instant('The end of the time span, excluded.'),
+    from: timeParameter('The start of the time span, included.'),
+    to: timeParameter('The end of the time span, excluded.'),
     include: names,
   },
   closed,
@@ -160,11 +131,7 @@ const principal = Type.Object({
   type: oneOf('user', 'api_key'),
   id: text,
   name: Type.Optional(
-    nullable(
-      Type.String({
-        description: 'With `include=names`: its current name. Null: there is none, or the caller may not read it.',
-      }),
-    ),
+    shownTextOrNull('With `include=names`: its current name. Null: there is none, or the caller may not read it.'),
   ),
 });
 
@@ -174,40 +141,30 @@ const decision = {
     examples: ['req_…'],
   }),
   time: Type.String({ format: 'date-time' }),
-  tenant_id: nullable(Type.String({ description: 'Null if no tenant was known.' })),
+  tenant_id: shownTextOrNull('Null if no tenant was known.'),
   outcome: oneOf('allow', 'deny'),
   code: Type.String({ description: '`allow`, or the code of the denial.', examples: ['denied_by_policy'] }),
-  detail: Type.String({ description: 'The detail of the denial; empty for an allow.' }),
+  detail: shownText('The detail of the denial; empty for an allow.'),
   principal: nullable(principal),
-  method: nullable(Type.String({ description: 'Null if the server could not read the check.' })),
-  path: nullable(
-    Type.String({ description: 'The path without the query, at most 1,024 characters. Secrets are masked.' }),
-  ),
+  method: shownTextOrNull('Null if the server could not read the check.'),
+  path: shownTextOrNull('The path without the query, at most 1,024 characters. Secrets are masked.'),
   route: nullable(
     Type.String({ description: 'An entry of the route table.', examples: ['POST /v1/chat/completions'] }),
   ),
   permission: perhapsText,
   resources: Type.Unsafe<readonly string[]>(Type.Array(text, { description: '`<kind>/<name>`, at most 16.' })),
   client_ip: perhapsText,
-  policy: nullable(Type.String({ description: 'The policy that denied.' })),
-  would_deny: nullable(
-    Type.String({
-      description: 'The report-only policy that would have denied the request. Null: none, or it is denied.',
-    }),
+  policy: shownTextOrNull('The policy that denied.'),
+  would_deny: shownTextOrNull(
+    'The report-only policy that would have denied the request. Null: none, or it is denied.',
   ),
-  would_allow: nullable(
-    Type.String({
-      description: 'The report-only policy that would have allowed the request. Null: none, or it is allowed.',
-    }),
+  would_allow: shownTextOrNull(
+    'The report-only policy that would have allowed the request. Null: none, or it is allowed.',
   ),
-  budget: nullable(Type.String({ description: 'The id of the budget without room for the request.' })),
-  sampled: Type.Boolean({
-    description: '`true`: the server did not record other decisions of the tenant with this outcome at that time.',
-  }),
-  shadow: Type.Boolean({ description: '`true`: the check was in shadow mode, and its decision changed nothing.' }),
-  client_request_id: nullable(
-    Type.String({ description: 'The `x-request-id` of a request in shadow mode, by which Envoy names it.' }),
-  ),
+  budget: shownTextOrNull('The id of the budget without room for the request.'),
+  sampled: flagOf('`true`: the server did not record other decisions of the tenant with this outcome at that time.'),
+  shadow: flagOf('`true`: the check was in shadow mode, and its decision changed nothing.'),
+  client_request_id: shownTextOrNull('The `x-request-id` of a request in shadow mode, by which Envoy names it.'),
   other: Type.Unsafe<'allow' | 'deny' | null>({
     type: ['string', 'null'],
     enum: ['allow', 'deny', null],
@@ -225,7 +182,7 @@ export const recentDecisions = component(
   'RecentDecisions',
   Type.Object({
     ...listOf(RecentDecision).properties,
-    sampled: Type.Boolean({ description: '`true`: at least one decision on this page is a sample.' }),
+    sampled: flagOf('`true`: at least one decision on this page is a sample.'),
   }),
 );
 
@@ -242,9 +199,7 @@ export const explainedDecision = component(
           path: text,
           client_ip: perhapsText,
           time: Type.String({ format: 'date-time' }),
-          body: Type.Optional(
-            Type.String({ description: 'A body that names the same resources. The original body is not recorded.' }),
-          ),
+          body: Type.Optional(shownText('A body that names the same resources. The original body is not recorded.')),
           content_type: Type.Optional(text),
         },
         { description: 'The request as explain and simulate take it; null if the record is not exact.' },
@@ -253,8 +208,8 @@ export const explainedDecision = component(
     explanation: nullable(
       Type.Object({
         ...Explanation.properties,
-        same: Type.Boolean({ description: 'Whether the current rules lead to the recorded decision.' }),
-        note: Type.String({ description: 'How the explanation relates to the recorded decision.' }),
+        same: flagOf('Whether the current rules lead to the recorded decision.'),
+        note: shownText('How the explanation relates to the recorded decision.'),
       }),
     ),
     not_explained: Type.Unsafe<string | null>({
@@ -269,16 +224,13 @@ export const explainedDecision = component(
 export const trialFilters = Type.Object(
   {
     ...tenantFilter,
-    from: instant('The first minute. Default: 24 hours before `to`.'),
-    to: instant('The end of the time span, excluded. Default: now.'),
+    from: timeParameter('The first minute. Default: 24 hours before `to`.'),
+    to: timeParameter('The end of the time span, excluded. Default: now.'),
   },
   closed,
 );
 
-const differing = Type.Integer({
-  minimum: 0,
-  description: 'Those that the other gate decided otherwise, as far as its outcome is known.',
-});
+const differing = countOf('Those that the other gate decided otherwise, as far as its outcome is known.');
 
 export const Trial = component(
   'Trial',
@@ -289,20 +241,13 @@ export const Trial = component(
       { allow: count, deny: count },
       { description: 'The decisions that are recorded. All following numbers count these.' },
     ),
-    not_recorded: Type.Integer({
-      minimum: 0,
-      description: 'Allows and denials of `total` beyond the bounds of the record. Above 0, the record is a sample.',
-    }),
+    not_recorded: countOf(
+      'Allows and denials of `total` beyond the bounds of the record. Above 0, the record is a sample.',
+    ),
     differences: Type.Object(
       {
-        denied_here: Type.Integer({
-          minimum: 0,
-          description: 'Requests that this server would have denied and the other gate allowed.',
-        }),
-        denied_there: Type.Integer({
-          minimum: 0,
-          description: 'Requests that this server would have allowed and the other gate denied.',
-        }),
+        denied_here: countOf('Requests that this server would have denied and the other gate allowed.'),
+        denied_there: countOf('Requests that this server would have allowed and the other gate denied.'),
       },
       { description: 'How often the two gates decided a request differently.' },
     ),
@@ -316,7 +261,7 @@ export const Trial = component(
     denied_by_code: Type.Array(
       Type.Object({
         code: Type.String({ examples: ['insufficient_permission'] }),
-        policy: nullable(Type.String({ description: 'The policy that would have denied.' })),
+        policy: shownTextOrNull('The policy that would have denied.'),
         count,
         differing,
       }),

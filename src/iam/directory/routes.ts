@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { MAX_USERNAME_LENGTH } from '../change/audit-row.ts';
-import { component, described } from '../schema/keywords.ts';
+import { component, described, shownText } from '../schema/keywords.ts';
 import { closed, oneOf } from '../schema/schemas.ts';
 import { listDirectories } from './list.ts';
 import { type DirectoryTestParts, testDirectory } from './test.ts';
@@ -49,8 +49,8 @@ const steps = component(
           'tenant',
         ),
         ok: Type.Boolean(),
-        detail: Type.String({ description: 'The outcome.' }),
-        advice: Type.Optional(Type.String({ description: 'How to correct the problem.' })),
+        detail: shownText('The outcome.'),
+        advice: Type.Optional(shownText('How to correct the problem.')),
         data: Type.Optional(
           Type.Object(
             {},
@@ -68,7 +68,7 @@ const configured = component(
   Type.Object({
     directories: Type.Array(
       Type.Object({
-        name: Type.String({ description: '`ldap.name`.' }),
+        name: shownText('`ldap.name`.'),
         status: described(
           oneOf('up', 'down', 'unknown'),
           'Whether the directory answered the last login, refresh or lookup of this server. `unknown`: there was none since its start.',

@@ -2,7 +2,7 @@
 
 import { type Static, Type } from 'typebox';
 import { RESOURCE_KINDS } from '../../decision/model.ts';
-import { component, described, nullable } from '../schema/keywords.ts';
+import { component, described, flagOf, nullable, shownText, shownTextOrNull } from '../schema/keywords.ts';
 import { texts } from '../schema/resource-parts.ts';
 import { closed, oneOf } from '../schema/schemas.ts';
 
@@ -21,12 +21,12 @@ export type BoxNames = Static<typeof nameSet>;
 
 const witness = Type.Object(
   {
-    subject: Type.String({ description: 'The id of a user or key.' }),
-    method: nullable(Type.String({ description: 'Null for a request of the management API.' })),
-    path: nullable(Type.String({ description: 'Null for a request of the management API.' })),
-    model: nullable(Type.String({ description: 'The model that the request names.' })),
-    body: nullable(Type.String({ description: 'The JSON body as text; null if the route reads none.' })),
-    client_ip: nullable(Type.String({ description: 'Null: an unknown address.' })),
+    subject: shownText('The id of a user or key.'),
+    method: shownTextOrNull('Null for a request of the management API.'),
+    path: shownTextOrNull('Null for a request of the management API.'),
+    model: shownTextOrNull('The model that the request names.'),
+    body: shownTextOrNull('The JSON body as text; null if the route reads none.'),
+    client_ip: shownTextOrNull('Null: an unknown address.'),
     time: Type.String({ format: 'date-time', description: 'The time of the request.' }),
   },
   { description: 'One request of the box, with the members of a request to explain.' },
@@ -42,15 +42,15 @@ const box = component(
           'Each user of the box holds one of them. A box without users: the owner of each key. A box may also have keys that no user owns.',
         ),
         without_roles: described(texts, 'None of these users or owners holds one of these.'),
-        exact: Type.Boolean({ description: '`false`: other users, or other owners, have such roles as well.' }),
+        exact: flagOf('`false`: other users, or other owners, have such roles as well.'),
         users: Type.Integer({ description: 'The number of users.' }),
         keys: Type.Integer({ description: 'The number of keys.' }),
       },
       { description: 'The principals of the box.' },
     ),
-    permission: Type.String({ description: 'The permission of the route.' }),
+    permission: shownText('The permission of the route.'),
     permissions: described(texts, 'The permission, or the two of a route with two.'),
-    self: Type.Boolean({ description: '`true`: a user acts on itself in the management API.' }),
+    self: flagOf('`true`: a user acts on itself in the management API.'),
     resources: namesByKind(
       'Patterns of the names, by kind. A kind that is absent is one that the request does not have.',
     ),
@@ -63,18 +63,18 @@ const box = component(
           some: Type.Array(Type.Array(nameSet), {
             description: 'In addition, each list of sets contains one of the resources of the request.',
           }),
-          unnamed: Type.Boolean({ description: 'A request that does not name the resource is in the box as well.' }),
+          unnamed: flagOf('A request that does not name the resource is in the box as well.'),
         }),
         { description: 'Present if `resources` and `except` do not say everything: the exact names, by kind.' },
       ),
     ),
     addresses: Type.Optional(described(texts, 'CIDR blocks, and `missing` for an unknown address. Absent: all.')),
     week: Type.Optional(described(texts, 'Weekly hours. Absent: always.')),
-    timezone: Type.Optional(Type.String({ description: 'The time zone of `week`.' })),
+    timezone: Type.Optional(shownText('The time zone of `week`.')),
     clocks: Type.Optional(
       Type.Array(
         Type.Object({
-          timezone: Type.String({ description: 'A time zone.' }),
+          timezone: shownText('A time zone.'),
           week: described(texts, 'Weekly hours.'),
         }),
         {
@@ -82,7 +82,7 @@ const box = component(
         },
       ),
     ),
-    by: Type.String({ description: 'The name of the policy or role that the change comes from.' }),
+    by: shownText('The name of the policy or role that the change comes from.'),
     by_kind: described(oneOf('policy', 'role'), 'The kind of the rule in `by`.'),
     witness,
     recent_requests: nullable(
@@ -96,7 +96,7 @@ const box = component(
 export type DifferenceBox = Static<typeof box>;
 
 const lists = {
-  unchanged: Type.Boolean({ description: '`true`: both lists are empty, and the difference is complete.' }),
+  unchanged: flagOf('`true`: both lists are empty, and the difference is complete.'),
   newly_allowed: Type.Array(box, { description: 'Requests that are denied now and would be allowed.' }),
   newly_denied: Type.Array(box, { description: 'Requests that are allowed now and would be denied.' }),
 };
@@ -104,8 +104,8 @@ const lists = {
 export const RulesDifference = component(
   'Difference',
   Type.Object({
-    complete: Type.Boolean({ description: '`false`: a bound was exceeded, and there may be more boxes.' }),
-    reason: Type.Optional(Type.String({ description: 'Present unless `complete`: which bound.' })),
+    complete: flagOf('`false`: a bound was exceeded, and there may be more boxes.'),
+    reason: Type.Optional(shownText('Present unless `complete`: which bound.')),
     ...lists,
     management: Type.Object(lists, { description: 'The same for requests of the management API, /v1/iam.' }),
     affected: Type.Object(
@@ -119,7 +119,7 @@ export const RulesDifference = component(
       {
         checked: Type.Integer({ description: 'Recent decisions that were decided again with and without the change.' }),
         changed: Type.Integer({ description: 'Those of them whose outcome differs.' }),
-        sampled: Type.Boolean({ description: '`true`: other decisions were not recorded.' }),
+        sampled: flagOf('`true`: other decisions were not recorded.'),
       },
       { description: 'Recorded decisions of the last 24 hours.' },
     ),
@@ -130,10 +130,9 @@ export type RulesDifference = Static<typeof RulesDifference>;
 export const differenceQuery = Type.Object(
   {
     shadow: Type.Optional(
-      Type.Boolean({
-        description:
-          '`true`: `recent` has decisions in shadow mode. `false`: decisions that the gate enforced. Default: false.',
-      }),
+      flagOf(
+        '`true`: `recent` has decisions in shadow mode. `false`: decisions that the gate enforced. Default: false.',
+      ),
     ),
   },
   closed,

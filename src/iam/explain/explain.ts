@@ -4,6 +4,7 @@ import { type DecisionExplanation, explainDecision } from '../../decision/explai
 import type { ExplainedBudget, ExplainedLimit } from '../../decision/explain-steps.ts';
 import type { Snapshot } from '../../decision/model.ts';
 import { matchRoute } from '../../decision/routes.ts';
+import { present } from '../../domain/objects.ts';
 import { isAuthorized } from '../caller/authorize.ts';
 import type { Caller } from '../caller/caller.ts';
 import { budgetCheck } from './budgets.ts';
@@ -63,10 +64,6 @@ export async function explainer(parts: ExplainParts, request: ResolvedRequest): 
   const match = matchRoute(parts.routes, input);
   const limits = await limitCheck(parts, match, identity, snapshot?.effective, requestedAtMs);
   const budgets = await budgetCheck(parts, match, identity, snapshot?.effective, requestedAtMs);
-  const context = {
-    unproved,
-    ...(limits === undefined ? {} : { limits }),
-    ...(budgets === undefined ? {} : { budgets }),
-  };
+  const context = { unproved, ...present({ limits, budgets }) };
   return (change) => explainDecision(match, input, identity, snapshot && change(snapshot), nowMs, context);
 }

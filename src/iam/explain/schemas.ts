@@ -11,10 +11,10 @@ import { budget, period, unit } from '../budgets/entity.ts';
 import { newPolicy } from '../policies/entity.ts';
 import { newRole } from '../roles/entity.ts';
 import { aPermission, aTenantId, notBoth } from '../schema/grammar.ts';
-import { asksAlso, component, described, nullable } from '../schema/keywords.ts';
+import { asksAlso, component, described, flagOf, nullable, shownText, shownTextOrNull } from '../schema/keywords.ts';
 import { Constraints, instant, keyId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
 import { Conditions } from '../schema/resources.ts';
-import { closed, oneOf, page } from '../schema/schemas.ts';
+import { closed, oneOf, page, timeParameter } from '../schema/schemas.ts';
 
 const request = {
   subject: Type.Optional(
@@ -34,7 +34,7 @@ const request = {
       Type.String({ maxLength: 128, description: "Default: the caller's address. Null is an unknown address." }),
     ),
   ),
-  time: Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description: 'Default: now.' })),
+  time: timeParameter('Default: now.'),
   body: Type.Optional(Type.String({ maxLength: 131_072, description: 'The body of the request as text.' })),
   content_type: Type.Optional(Type.String({ maxLength: 1024, description: 'Default: application/json.' })),
 };
@@ -161,10 +161,8 @@ const step = Type.Object({
       'Of step 8, if it denies: why the credential proves no principal. `unknown` also if you may not manage its key or user.',
     ),
   ),
-  key_id: Type.Optional(nullable(Type.String({ description: 'If step 8 denies: the id of the key.' }))),
-  user_id: Type.Optional(
-    nullable(Type.String({ description: "If step 8 denies: the key's owner, or the user of the token." })),
-  ),
+  key_id: Type.Optional(shownTextOrNull('If step 8 denies: the id of the key.')),
+  user_id: Type.Optional(shownTextOrNull("If step 8 denies: the key's owner, or the user of the token.")),
   time: Type.Optional(
     nullable(
       Type.String({ format: 'date-time', description: 'If step 8 denies: the time since when the reason holds.' }),
@@ -177,7 +175,7 @@ const explainedLimit = Type.Object({
   of: oneOf('tenant', 'user', 'api_key'),
   models: Type.Optional(described(texts, 'The globs of a limit by model. Absent: the limit is of all requests.')),
   line: Type.Integer({ description: 'The step that checks it: 15, 16 or 17.' }),
-  applies: Type.Boolean({ description: '`false`: the request does not count toward the limit.' }),
+  applies: flagOf('`false`: the request does not count toward the limit.'),
   limit: nullable(Type.Integer({ description: 'Null: no limit.' })),
   used: nullable(
     Type.Integer({ description: 'The usage in the database. For a rate limit, the amount leased to all gates.' }),
@@ -207,7 +205,7 @@ const explainedBudget = component(
     unit,
     period,
     action: budget.action.shows,
-    caller: nullable(Type.String({ description: 'The key or user whose own amount it is. Null: a shared one.' })),
+    caller: shownTextOrNull('The key or user whose own amount it is. Null: a shared one.'),
     limit: amount(
       'A decimal text for money, otherwise a number. Null without `usage:read`, unless the amount is that of the caller alone.',
     ),
@@ -218,9 +216,7 @@ const explainedBudget = component(
       description: 'The amount that this request sets aside.',
     }),
     resets_at: nullable(instant),
-    exceeded: Type.Boolean({
-      description: 'More than the rest of the limit is needed. It denies if `action` is `block`.',
-    }),
+    exceeded: flagOf('More than the rest of the limit is needed. It denies if `action` is `block`.'),
   }),
 );
 
@@ -246,10 +242,8 @@ const policyStep = Type.Object({
       kind: text,
       operator: nullable(text),
       operand: texts,
-      value: nullable(
-        Type.String({ description: 'The value that the condition was compared with. Null if it is missing.' }),
-      ),
-      timezone: nullable(Type.String({ description: 'The time zone of the value.' })),
+      value: shownTextOrNull('The value that the condition was compared with. Null if it is missing.'),
+      timezone: shownTextOrNull('The time zone of the value.'),
       matched: Type.Boolean(),
       missing: Type.Boolean(),
     }),
@@ -264,17 +258,11 @@ export const Explanation = component(
     code: oneOf('allow', ...Object.keys(ERRORS)),
     detail: text,
     policy: nullable(text),
-    would_deny: nullable(
-      Type.String({
-        description:
-          'The report-only policy that would have denied the request. Null: none, the request is denied, or you lack `admin:policies`.',
-      }),
+    would_deny: shownTextOrNull(
+      'The report-only policy that would have denied the request. Null: none, the request is denied, or you lack `admin:policies`.',
     ),
-    would_allow: nullable(
-      Type.String({
-        description:
-          'The report-only policy that would have allowed the request. Null: none, the request is allowed, or you lack `admin:policies`.',
-      }),
+    would_allow: shownTextOrNull(
+      'The report-only policy that would have allowed the request. Null: none, the request is allowed, or you lack `admin:policies`.',
     ),
     steps: Type.Array(step),
     route: nullable(text),
@@ -309,16 +297,14 @@ const access = {
     oneOf('allow', 'conditional'),
     '`conditional`: the result depends on the conditions of the policies in `conditions`.',
   ),
-  by: Type.String({
-    description: 'The rule that gives it: the first role or policy in `why`, or `scopes` for a key of the tenant.',
-  }),
+  by: shownText('The rule that gives it: the first role or policy in `why`, or `scopes` for a key of the tenant.'),
   permissions: described(texts, 'The permissions of the question that it has, at least under conditions.'),
   why: Type.Array(
     Type.Object({
       kind: oneOf('role', 'owner_role', 'scopes', 'policy'),
       name: nullable(text),
-      constrained: Type.Boolean({ description: 'The grant covers only some resources.' }),
-      conditional: Type.Boolean({ description: 'A policy that allows under conditions.' }),
+      constrained: flagOf('The grant covers only some resources.'),
+      conditional: flagOf('A policy that allows under conditions.'),
     }),
   ),
   conditions: Type.Array(text, { description: 'Names of policies. `policies` has the policies.' }),
@@ -343,7 +329,7 @@ const keyWithAccess = Type.Object({
   type: oneOf('api_key'),
   id: keyId,
   description: text,
-  user_id: nullable(Type.String({ description: 'Null if the tenant owns the key.' })),
+  user_id: shownTextOrNull('Null if the tenant owns the key.'),
   expires_at: Type.Unsafe<Date | null>({ type: ['string', 'null'], format: 'date-time' }),
   ...access,
 });
@@ -381,10 +367,7 @@ export const WhoCan = component(
     policies: Type.Array(namedPolicy, { description: 'The policies that the rows of this page name.' }),
     platform_administrators: oneOf('allow', 'conditional', 'deny'),
     has_more: Type.Boolean(),
-    next_cursor: Type.Unsafe<string | null>({
-      type: ['string', 'null'],
-      description: 'The `cursor` of the next page, which may be empty; null on the last.',
-    }),
+    next_cursor: shownTextOrNull('The `cursor` of the next page, which may be empty; null on the last.'),
   }),
 );
 export type WhoCan = Static<typeof WhoCan>;

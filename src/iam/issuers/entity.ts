@@ -19,9 +19,9 @@ import {
   unselected,
 } from '../schema/entity.ts';
 import { aName } from '../schema/grammar.ts';
-import { asksAlso, nullable } from '../schema/keywords.ts';
+import { asksAlso, dateTime, flagOf, nullable, shownTextOrNull } from '../schema/keywords.ts';
 import { instant, prefixedId, tenantId, text, texts } from '../schema/resource-parts.ts';
-import { closed, oneOf, roleNames, title } from '../schema/schemas.ts';
+import { closed, oneOf, roleNames, searchText, title } from '../schema/schemas.ts';
 
 export const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'],
@@ -63,9 +63,7 @@ const usersRequest = Type.Unsafe<Partial<IssuerUsers> | null>({
         subject_claim: Type.Optional(claimName),
         email_claim: Type.Optional(claimName),
         name_claim: Type.Optional(claimName),
-        create: Type.Optional(
-          Type.Boolean({ description: 'The first token of a subject creates its user. Default: false.' }),
-        ),
+        create: Type.Optional(flagOf('The first token of a subject creates its user. Default: false.')),
         roles: Type.Optional(Type.Array(mappedRoles, { maxItems: MAX_RULES })),
         default_roles: Type.Optional(roleNames),
       },
@@ -157,7 +155,7 @@ const sso = Type.Unsafe<IssuerSso>(
     scopes: texts,
     label: text,
     required_acr: Type.Optional(text),
-    client_secret_set: Type.Boolean({ description: 'A client secret is stored.' }),
+    client_secret_set: flagOf('A client secret is stored.'),
   }),
 );
 
@@ -178,15 +176,9 @@ const keysState = Type.Object({
   count: Type.Integer({ minimum: 0 }),
   kids: texts,
   pasted: Type.Boolean(),
-  fetched_at: nullable(
-    Type.Unsafe<Date>({
-      type: 'string',
-      format: 'date-time',
-      description: 'When the keys were last fetched or pasted. Null: never yet.',
-    }),
-  ),
-  error: nullable(Type.String({ description: 'Why the last attempt to fetch them failed.' })),
-  stale: Type.Boolean({ description: 'The keys are too old to be used: tokens of this issuer are 503.' }),
+  fetched_at: nullable(dateTime('When the keys were last fetched or pasted. Null: never yet.')),
+  error: shownTextOrNull('Why the last attempt to fetch them failed.'),
+  stale: flagOf('The keys are too old to be used: tokens of this issuer are 503.'),
 });
 export type IssuerKeysState = Static<typeof keysState>;
 
@@ -286,6 +278,12 @@ export const issuer = {
 export interface IssuerRow extends RowOf<typeof issuer> {}
 export interface IssuerTable extends TableOf<typeof issuer> {}
 export interface IssuerResource extends ResourceOf<typeof issuer> {}
+
+export const issuerFilter = Type.Object({
+  q: searchText('Any part of the name or the issuer, in any case.'),
+  enabled: Type.Optional(Type.Boolean()),
+});
+export type IssuerFilter = Static<typeof issuerFilter>;
 
 export const Issuer = shownComponent('Issuer', issuer);
 

@@ -12,8 +12,9 @@ import {
 } from '../../store/paging.ts';
 import { countUpTo } from '../../store/prepared.ts';
 import { jsonb, type Queryable, writtenRow } from '../../store/queryable.ts';
+import { type Conditions, filterConditions } from '../list/filters.ts';
 import { columnsOf } from '../schema/entity.ts';
-import { type IssuerRow, type IssuerTable, issuer } from './entity.ts';
+import { type IssuerFilter, type IssuerRow, type IssuerTable, issuer } from './entity.ts';
 
 /** An issuer with the columns that no response shows, and the state of its keys. */
 export interface StoredIssuer extends IssuerRow {
@@ -43,18 +44,14 @@ const ISSUER = `select ${columnsOf(issuer)
 
 const BY_NAME = 'name collate "C"';
 
-export interface IssuerFilter {
-  /** Any part of name or issuer, in any case. */
-  readonly q?: string;
-  readonly enabled?: boolean;
-}
+/** SQL conditions on `issuers i`. */
+const CONDITIONS: Conditions<IssuerFilter> = {
+  q: `position(lower(:q) in lower(i.name || E'\\n' || i.issuer)) > 0`,
+  enabled: 'i.enabled = :enabled',
+};
 
-/** SQL conditions on `issuers i`, with the bindings of `IssuerFilter`. */
-function filterConditions({ q, enabled }: IssuerFilter): readonly string[] {
-  return [
-    ...(q === undefined ? [] : [`position(lower(:q) in lower(i.name || E'\\n' || i.issuer)) > 0`]),
-    ...(enabled === undefined ? [] : ['i.enabled = :enabled']),
-  ];
+function conditionsOf(scope: TenantScope, filter: IssuerFilter): string {
+  return [scopeCondition(scope, 'i.tenant_id'), ...filterConditions(CONDITIONS, filter)].join(' and ');
 }
 
 /** Lists issuers by name, then tenant. */
@@ -65,9 +62,8 @@ export async function listIssuers(
   page: Page,
 ): Promise<PageRows<StoredIssuer>> {
   const [name = '', tenant = ''] = page.after ?? [];
-  const conditions = [scopeCondition(scope, 'i.tenant_id'), ...filterConditions(filter)].join(' and ');
   const order = `i.name collate "C", i.tenant_id collate "C"`;
-  const rows = `${ISSUER} where ${conditions} and (${order}) > (:name, :after) order by ${order} limit :take`;
+  const rows = `${ISSUER} where ${conditionsOf(scope, filter)} and (${order}) > (:name, :after) order by ${order} limit :take`;
   const sql = { rows, order: `${BY_NAME}, tenant_id collate "C"` };
   return pageWithinBytes(q, sql, { ...scopeBinding(scope), ...filter, name, after: tenant }, page);
 }
@@ -79,8 +75,7 @@ export async function countIssuers(
   filter: IssuerFilter,
   most: number,
 ): Promise<number> {
-  const conditions = [scopeCondition(scope, 'i.tenant_id'), ...filterConditions(filter)].join(' and ');
-  const sql = `select from issuers i where ${conditions}`;
+  const sql = `select from issuers i where ${conditionsOf(scope, filter)}`;
   return countUpTo(q, { sql, bindings: { ...scopeBinding(scope), ...filter } }, most);
 }
 

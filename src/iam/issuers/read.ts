@@ -6,9 +6,9 @@ import type { Caller } from '../caller/caller.ts';
 import { orNotFound } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { resourceOf } from '../schema/entity.ts';
-import { type IssuerKeysState, type IssuerResource, issuer } from './entity.ts';
+import { type IssuerFilter, type IssuerKeysState, type IssuerResource, issuer } from './entity.ts';
 import type { IssuerParts, IssuerSettings } from './parts.ts';
-import { countIssuers, findIssuer, type IssuerFilter, listIssuers, lockIssuer, type StoredIssuer } from './queries.ts';
+import { countIssuers, findIssuer, listIssuers, lockIssuer, type StoredIssuer } from './queries.ts';
 
 export async function listIssuersPage(
   { db, issuers }: Pick<IssuerParts, 'db' | 'issuers'>,

@@ -6,9 +6,9 @@ import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import { component } from '../schema/keywords.ts';
-import { closed, countedPage, forced, searchText, tenantFilter, withoutTenant } from '../schema/schemas.ts';
+import { closed, countedPage, forced, tenantFilter, timeParameter, withoutTenant } from '../schema/schemas.ts';
 import { createIssuer } from './create.ts';
-import { Issuer, issuerChanges, newIssuer } from './entity.ts';
+import { Issuer, issuerChanges, issuerFilter, newIssuer } from './entity.ts';
 import type { IssuerParts } from './parts.ts';
 import { getIssuer, listIssuersPage } from './read.ts';
 import { refreshIssuer } from './refresh.ts';
@@ -16,27 +16,13 @@ import { deleteIssuer, revokeBefore } from './revoke.ts';
 import { issuerTest, issuerTestRequest, testIssuer } from './test.ts';
 import { updateIssuer } from './update.ts';
 
-const listing = Type.Object(
-  {
-    ...countedPage,
-    ...tenantFilter,
-    q: searchText('Any part of the name or the issuer, in any case.'),
-    enabled: Type.Optional(Type.Boolean()),
-  },
-  closed,
-);
+const listing = Type.Object({ ...countedPage, ...tenantFilter, ...issuerFilter.properties }, closed);
 
 const revocation = component(
   'IssuerRevocation',
   Type.Object(
     {
-      time: Type.Optional(
-        Type.String({
-          format: 'date-time',
-          maxLength: 64,
-          description: 'Tokens that were issued earlier are refused. Default: now.',
-        }),
-      ),
+      time: timeParameter('Tokens that were issued earlier are refused. Default: now.'),
     },
     { ...closed, examples: [{}] },
   ),

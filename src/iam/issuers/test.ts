@@ -9,7 +9,7 @@ import type { Queryable } from '../../store/queryable.ts';
 import { isAuthorized } from '../caller/authorize.ts';
 import type { Caller } from '../caller/caller.ts';
 import { orNotFound } from '../caller/refusals.ts';
-import { component, described, nullable } from '../schema/keywords.ts';
+import { component, described, flagOf, nullable, shownText, shownTextOrNull } from '../schema/keywords.ts';
 import { text } from '../schema/resource-parts.ts';
 import { closed, oneOf } from '../schema/schemas.ts';
 import type { IssuerParts, IssuerSettings } from './parts.ts';
@@ -33,18 +33,17 @@ export const issuerTestRequest = component(
 export const issuerTest = component(
   'IssuerTest',
   Type.Object({
-    accepted: Type.Boolean({ description: 'Every step passed: a request with this token is authenticated.' }),
+    accepted: flagOf('Every step passed: a request with this token is authenticated.'),
     steps: Type.Array(
       Type.Object({
-        step: Type.String({
-          description:
-            '`parsed`, `issuer`, `keys`, `algorithm`, `signature`, `type`, `audience`, `required_claims`, `time`, `mapping` (of an issuer with `users`) or `principal`.',
-        }),
+        step: shownText(
+          '`parsed`, `issuer`, `keys`, `algorithm`, `signature`, `type`, `audience`, `required_claims`, `time`, `mapping` (of an issuer with `users`) or `principal`.',
+        ),
         outcome: described(
           oneOf('passed', 'failed', 'skipped'),
           'The result of the step. `skipped`: another step leaves nothing to examine.',
         ),
-        detail: Type.String({ description: 'The values that the step compared, or the correction.' }),
+        detail: shownText('The values that the step compared, or the correction.'),
       }),
       { description: 'All steps. The examination continues after a step that failed.' },
     ),
@@ -53,9 +52,7 @@ export const issuerTest = component(
         {
           type: described(oneOf('user', 'api_key'), 'The kind of principal.'),
           id: text,
-          name: nullable(
-            Type.String({ description: 'Null without `admin:users` for a user, or `admin:keys` for a key.' }),
-          ),
+          name: shownTextOrNull('Null without `admin:users` for a user, or `admin:keys` for a key.'),
         },
         { description: 'The user or key that the token proves. Null: none, or a user that does not exist yet.' },
       ),

@@ -4,6 +4,7 @@
  * overview fast behind a slow connection.
  */
 
+import { present } from '../../domain/objects.ts';
 import { priceListDates } from '../../store/price-lists.ts';
 import { listKeysPage } from '../api-keys/read.ts';
 import { listChanges } from '../audit/read.ts';
@@ -43,9 +44,7 @@ export async function readOverview(parts: OverviewParts, caller: Caller): Promis
     ...(usage === undefined
       ? {}
       : { monthly_tokens: usage.monthly_tokens, unpriced_models: await unpricedOf(parts, caller) }),
-    ...(denials === undefined ? {} : { denials: [...denials.data] }),
-    ...(changes === undefined ? {} : { changes: [...changes] }),
-    ...(users === undefined ? {} : { users }),
+    ...present({ denials: denials && [...denials.data], changes: changes && [...changes], users }),
     notices: await noticesOf(parts, caller, may),
     expiring_keys: await expiringKeys(parts, caller),
   };

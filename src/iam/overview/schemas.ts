@@ -5,7 +5,7 @@ import { ApiKey, type KeyResource } from '../api-keys/entity.ts';
 import { AuditLogRow } from '../audit/schemas.ts';
 import { RecentDecision } from '../decisions/schemas.ts';
 import type { Noticed } from '../permissions/notices.ts';
-import { component, described } from '../schema/keywords.ts';
+import { component, countOf, described, flagOf, shownText } from '../schema/keywords.ts';
 import { instant, noticePart, text } from '../schema/resource-parts.ts';
 import { oneOf } from '../schema/schemas.ts';
 import { MonthlyLimit } from '../schema/tenant-limits.ts';
@@ -24,7 +24,7 @@ const NoticedResource = component(
   'NoticedResource',
   Type.Object({
     kind: oneOf('role', 'policy', 'key'),
-    id: Type.String({ description: 'The name of a role or policy, or the id of a key.' }),
+    id: shownText('The name of a role or policy, or the id of a key.'),
     name: text,
     notice: noticePart,
   }),
@@ -51,8 +51,8 @@ export const Overview = component(
     unpriced_models: Type.Optional(
       Type.Array(
         Type.Object({
-          model: Type.String({ description: 'The name that the requests gave.' }),
-          requests: Type.Integer({ minimum: 0, description: 'The requests of the current month that cost nothing.' }),
+          model: shownText('The name that the requests gave.'),
+          requests: countOf('The requests of the current month that cost nothing.'),
         }),
         {
           maxItems: SHOWN.models,
@@ -67,19 +67,14 @@ export const Overview = component(
           description: 'Notices of enabled policies, custom roles and active keys that the caller may read.',
         }),
         has_more: Type.Boolean(),
-        all_keys: Type.Boolean({
-          description: `\`false\`: of the active keys, only the newest ${EXAMINED_KEYS} were examined.`,
-        }),
+        all_keys: flagOf(`\`false\`: of the active keys, only the newest ${EXAMINED_KEYS} were examined.`),
       },
       { description: 'Parts of rules and keys without effect.' },
     ),
     expiring_keys: Type.Object(
       {
         before: described(instant, 'The end of the time within which they expire.'),
-        total: Type.Integer({
-          minimum: 0,
-          description: `Active keys that expire within ${SOON_DAYS} days, at most 10,000.`,
-        }),
+        total: countOf(`Active keys that expire within ${SOON_DAYS} days, at most 10,000.`),
         data: Type.Array(ApiKey, { maxItems: SHOWN.keys, description: 'The first of them to expire.' }),
       },
       { description: 'Keys that expire soon.' },

@@ -7,7 +7,7 @@ import { compilePatterns, covers, MAX_PATTERN_LENGTH } from '../../decision/perm
 import type { Caller } from '../caller/caller.ts';
 import { type List, paged } from '../list/list.ts';
 import { PERMISSION_PATTERN } from '../schema/grammar.ts';
-import { component, described } from '../schema/keywords.ts';
+import { component, described, shownText } from '../schema/keywords.ts';
 import { closed, countedPage, oneOf } from '../schema/schemas.ts';
 import { type CatalogParts, catalogOf } from './catalog.ts';
 
@@ -22,7 +22,7 @@ export const permissionSchema = component(
       oneOf('platform', 'management'),
       '`platform`: routes of the platform require it. `management`: only endpoints under /v1/iam require it.',
     ),
-    routes: Type.Array(Type.Object({ method: Type.String(), path: Type.String({ description: 'A path template.' }) }), {
+    routes: Type.Array(Type.Object({ method: Type.String(), path: shownText('A path template.') }), {
       maxItems: MAX_ROUTES,
       description:
         'The routes and endpoints that require the permission, or for which it is one of two sufficient permissions.',

@@ -17,13 +17,13 @@ import {
   shownComponent,
 } from '../schema/entity.ts';
 import { aName, someConditions } from '../schema/grammar.ts';
-import { asksAlso } from '../schema/keywords.ts';
+import { asksAlso, flagOf } from '../schema/keywords.ts';
 import { instant, notices, text, texts } from '../schema/resource-parts.ts';
 import { Conditions } from '../schema/resources.ts';
-import { description, oneOf, roleNames, somePatterns, someResourcePatterns } from '../schema/schemas.ts';
+import { description, oneOf, roleNames, searchText, somePatterns, someResourcePatterns } from '../schema/schemas.ts';
 
-export const effect = oneOf('allow', 'deny');
-export const appliesTo = oneOf('everyone', 'roles');
+const effect = oneOf('allow', 'deny');
+const appliesTo = oneOf('everyone', 'roles');
 export const mode = oneOf('enforce', 'report');
 
 /** The use case checks the members, and gives reasons. */
@@ -66,6 +66,17 @@ export interface PolicyRow extends RowOf<typeof policy> {}
 /** The columns that a change sets, with the attached roles. */
 export type PolicyValues = Omit<PolicyRow, 'id' | 'created_at' | 'updated_at'>;
 export type PolicyResource = ResourceOf<typeof policy>;
+
+export const policyFilter = Type.Object({
+  q: searchText('Any part of the name or description, in any case.'),
+  effect: Type.Optional(effect),
+  mode: Type.Optional(mode),
+  enabled: Type.Optional(Type.Boolean()),
+  applies_to: Type.Optional(appliesTo),
+  role: Type.Optional(Type.String({ maxLength: 64, description: 'A role that the policy is attached to.' })),
+  global: Type.Optional(flagOf("`true`: only global policies. `false`: only the tenant's policies.")),
+});
+export type PolicyFilter = Static<typeof policyFilter>;
 
 export const Policy = shownComponent('Policy', policy, notices);
 

@@ -4,8 +4,9 @@ import type { PolicyName, RoleName, TenantId } from '../../domain/ids.ts';
 import { type Page, type PageRows, pageWithinBytes, scopeBinding, type TenantScope } from '../../store/paging.ts';
 import { countUpTo, runPrepared } from '../../store/prepared.ts';
 import { type Queryable, writtenRow } from '../../store/queryable.ts';
+import { type Conditions, filterConditions } from '../list/filters.ts';
 import { columnsOf, updateOf } from '../schema/entity.ts';
-import { type PolicyRow, type PolicyValues, policy, switchesOf } from './entity.ts';
+import { type PolicyFilter, type PolicyRow, type PolicyValues, policy, switchesOf } from './entity.ts';
 
 interface PolicyTable extends PolicyRow {
   readonly reports: boolean;
@@ -37,20 +38,8 @@ const ENABLED_ALLOWS = {
   text: `${POLICY} where coalesce(p.tenant_id, '') in ($1, '') and p.effect = 'allow' and p.enabled order by p.id`,
 };
 
-export interface PolicyFilter {
-  /** Any part of name or description, in any case. */
-  readonly q?: string;
-  readonly effect?: 'allow' | 'deny';
-  readonly mode?: 'enforce' | 'report';
-  readonly enabled?: boolean;
-  readonly applies_to?: 'everyone' | 'roles';
-  /** A role that the policy is attached to. */
-  readonly role?: string;
-  readonly global?: boolean;
-}
-
 /** SQL conditions on `policies p`. The bindings have the names of the filter's members. */
-const CONDITIONS: Readonly<Record<keyof PolicyFilter, string>> = {
+const CONDITIONS: Conditions<PolicyFilter> = {
   q: `position(lower(:q) in lower(p.name || E'\\n' || p.description)) > 0`,
   effect: 'p.effect = :effect',
   mode: 'p.mode = :mode',
@@ -60,14 +49,9 @@ const CONDITIONS: Readonly<Record<keyof PolicyFilter, string>> = {
   global: '(p.tenant_id is null) = :global',
 };
 
-function isFilter(name: string): name is keyof PolicyFilter {
-  return name in CONDITIONS;
-}
-
 /** Returns conditions that each begin with `and`. */
-function filterConditions(filter: PolicyFilter): string {
-  const names = Object.keys(filter).filter(isFilter);
-  return names.map((name) => ` and ${CONDITIONS[name]}`).join('');
+function furtherConditions(filter: PolicyFilter): string {
+  return ['', ...filterConditions(CONDITIONS, filter)].join(' and ');
 }
 
 /**
@@ -80,7 +64,7 @@ export async function listPolicies(
   filter: PolicyFilter,
   page: Page,
 ): Promise<PageRows<PolicyRow>> {
-  const conditions = filterConditions(filter);
+  const conditions = furtherConditions(filter);
   const [name = '', after = ''] = page.after ?? [];
   if (scope.kind === 'every') {
     const order = `p.name collate "C", coalesce(p.tenant_id, '') collate "C"`;
@@ -104,7 +88,7 @@ export async function countPolicies(
   filter: PolicyFilter,
   most: number,
 ): Promise<number> {
-  const sql = `select from policies p where ${scope.kind === 'every' ? 'true' : VISIBLE}${filterConditions(filter)}`;
+  const sql = `select from policies p where ${scope.kind === 'every' ? 'true' : VISIBLE}${furtherConditions(filter)}`;
   return countUpTo(q, { sql, bindings: { ...scopeBinding(scope), ...filter } }, most);
 }
 

@@ -12,15 +12,8 @@ import type { CatalogParts } from '../permissions/catalog.ts';
 import { tenantFindings } from '../permissions/findings.ts';
 import { type Noticed, noticedPolicy } from '../permissions/notices.ts';
 import { findRole } from '../roles/queries.ts';
-import { type PolicyResource, type PolicyRow, policyResource } from './entity.ts';
-import {
-  countPolicies,
-  countPoliciesOfRole,
-  findPolicy,
-  listPolicies,
-  type PolicyFilter,
-  policiesOfRole,
-} from './queries.ts';
+import { type PolicyFilter, type PolicyResource, type PolicyRow, policyResource } from './entity.ts';
+import { countPolicies, countPoliciesOfRole, findPolicy, listPolicies, policiesOfRole } from './queries.ts';
 
 interface PolicyListQuery extends ListQuery, PolicyFilter {
   readonly notices?: true;

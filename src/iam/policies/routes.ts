@@ -7,36 +7,12 @@ import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedPolicy, refuseUnneeded } from '../permissions/notices.ts';
-import {
-  closed,
-  countedPage,
-  forcedStrictly,
-  searchText,
-  tenantFilter,
-  withNotices,
-  withoutTenant,
-} from '../schema/schemas.ts';
-import { appliesTo, effect, mode, newPolicy, Policy, policyChanges } from './entity.ts';
+import { closed, countedPage, forcedStrictly, tenantFilter, withNotices, withoutTenant } from '../schema/schemas.ts';
+import { newPolicy, Policy, policyChanges, policyFilter } from './entity.ts';
 import { getPolicy, listPoliciesPage } from './read.ts';
 import { createPolicy, deletePolicy, updatePolicy } from './write.ts';
 
-const listing = Type.Object(
-  {
-    ...countedPage,
-    ...tenantFilter,
-    q: searchText('Any part of the name or description, in any case.'),
-    effect: Type.Optional(effect),
-    mode: Type.Optional(mode),
-    enabled: Type.Optional(Type.Boolean()),
-    applies_to: Type.Optional(appliesTo),
-    role: Type.Optional(Type.String({ maxLength: 64, description: 'A role that the policy is attached to.' })),
-    ...withNotices,
-    global: Type.Optional(
-      Type.Boolean({ description: "`true`: only global policies. `false`: only the tenant's policies." }),
-    ),
-  },
-  closed,
-);
+const listing = Type.Object({ ...countedPage, ...tenantFilter, ...policyFilter.properties, ...withNotices }, closed);
 
 const policies = resourceEndpoints({
   path: '/v1/iam/policies',

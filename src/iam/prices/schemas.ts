@@ -3,7 +3,7 @@
 import { type Static, Type } from 'typebox';
 import { MAX_GLOB_LENGTH } from '../../decision/limits.ts';
 import { RESOURCE_NAME } from '../schema/grammar.ts';
-import { asksAlso, component, described, nullable } from '../schema/keywords.ts';
+import { asksAlso, component, countOf, described, nullable, shownText } from '../schema/keywords.ts';
 import { instant } from '../schema/resource-parts.ts';
 import { closed, oneOf, searchText } from '../schema/schemas.ts';
 
@@ -75,7 +75,7 @@ const Price = component(
 );
 export type PriceResource = Readonly<Static<typeof Price>>;
 
-const version = Type.Integer({ minimum: 0, description: 'Grows by 1 with each list. 0: no list was set yet.' });
+const version = countOf('Grows by 1 with each list. 0: no list was set yet.');
 const currency = Type.String({ description: 'The setting `prices.currency`.', examples: ['USD'] });
 
 export const pricesReport = component(
@@ -112,7 +112,7 @@ const ProposedPrice = component(
       oneOf('added', 'changed', 'unchanged'),
       'The effect on the list in force if the price is accepted.',
     ),
-    provider: Type.String({ description: 'The id of the provider.' }),
+    provider: shownText('The id of the provider.'),
     price: Price,
     current: Type.Unsafe<PriceResource | null>({
       anyOf: [Price, { type: 'null' }],
@@ -133,10 +133,10 @@ export const PriceProposal = component(
     currency,
     source: Type.Object(
       {
-        name: Type.String({ description: 'The package that the table was made from.' }),
-        version: Type.String({ description: 'The version of the package.' }),
-        license: Type.String({ description: 'The license of the package.' }),
-        currency: Type.String({ description: 'The currency of the proposed amounts. The server converts none.' }),
+        name: shownText('The package that the table was made from.'),
+        version: shownText('The version of the package.'),
+        license: shownText('The license of the package.'),
+        currency: shownText('The currency of the proposed amounts. The server converts none.'),
         date: Type.String({ format: 'date', description: 'The day whose prices the table has.' }),
       },
       { description: 'The origin of the table.' },

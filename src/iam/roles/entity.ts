@@ -16,7 +16,7 @@ import {
   shownComponent,
 } from '../schema/entity.ts';
 import { aName } from '../schema/grammar.ts';
-import { nullable } from '../schema/keywords.ts';
+import { nullable, shownTextOrNull } from '../schema/keywords.ts';
 import { Constraints, instant, notices, tenantId, text, texts } from '../schema/resource-parts.ts';
 import { description, patterns, resourceConstraints } from '../schema/schemas.ts';
 
@@ -29,10 +29,7 @@ export const role = {
   permissions: column(texts, { accepts: patterns, changes: true }),
   resource_constraints: column(Constraints, { accepts: Type.Optional(resourceConstraints), changes: true }),
   builtin: derived(Type.Boolean()),
-  tenant_id: converted(
-    tenantId,
-    nullable(Type.String({ description: 'Null for built-in roles, which are the same in every tenant.' })),
-  ),
+  tenant_id: converted(tenantId, shownTextOrNull('Null for built-in roles, which are the same in every tenant.')),
   created_at: converted(instant, nullable(instant)),
   updated_at: converted(instant, nullable(instant)),
 };

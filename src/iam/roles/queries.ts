@@ -12,6 +12,7 @@ import {
 } from '../../store/paging.ts';
 import { countUpTo } from '../../store/prepared.ts';
 import { type Queryable, writtenRow } from '../../store/queryable.ts';
+import { type Conditions, filterConditions } from '../list/filters.ts';
 import { columnsOf, updateOf } from '../schema/entity.ts';
 import { type RoleRow, type RoleValues, role } from './entity.ts';
 
@@ -24,9 +25,10 @@ export interface RoleFilter {
   readonly q?: string;
 }
 
-/** SQL conditions on `roles`, with the bindings of `RoleFilter`. */
-function filterConditions({ q }: RoleFilter): readonly string[] {
-  return q === undefined ? [] : [`position(lower(:q) in lower(name || E'\\n' || description)) > 0`];
+const CONDITIONS: Conditions<RoleFilter> = { q: `position(lower(:q) in lower(name || E'\\n' || description)) > 0` };
+
+function conditionsOf(scope: TenantScope, filter: RoleFilter): string {
+  return [scopeCondition(scope, 'tenant_id'), ...filterConditions(CONDITIONS, filter)].join(' and ');
 }
 
 /**
@@ -42,9 +44,8 @@ export async function listRoles(
   // Names are unique in one tenant.
   const order = scope.kind === 'one' ? BY_NAME : `${BY_NAME}, tenant_id collate "C"`;
   const [name = '', tenant = ''] = page.after ?? [];
-  const conditions = [scopeCondition(scope, 'tenant_id'), ...filterConditions(filter)].join(' and ');
   const beyond = scope.kind === 'one' ? ':name' : ':name, :after';
-  const rows = `select ${COLUMNS.join(', ')}, octets from roles where ${conditions} and (${order}) > (${beyond})
+  const rows = `select ${COLUMNS.join(', ')}, octets from roles where ${conditionsOf(scope, filter)} and (${order}) > (${beyond})
        order by ${order} limit :take`;
   const after = scope.kind === 'one' ? {} : { after: tenant };
   return pageWithinBytes(q, { rows, order }, { ...scopeBinding(scope), ...filter, name, ...after }, page);
@@ -52,8 +53,7 @@ export async function listRoles(
 
 /** Counts the roles of a list, up to `most`. */
 export async function countRoles(q: Queryable, scope: TenantScope, filter: RoleFilter, most: number): Promise<number> {
-  const conditions = [scopeCondition(scope, 'tenant_id'), ...filterConditions(filter)].join(' and ');
-  const sql = `select from roles where ${conditions}`;
+  const sql = `select from roles where ${conditionsOf(scope, filter)}`;
   return countUpTo(q, { sql, bindings: { ...scopeBinding(scope), ...filter } }, most);
 }
 

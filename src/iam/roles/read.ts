@@ -2,6 +2,7 @@
 
 import type { BuiltinRoles } from '../../decision/builtin-roles.ts';
 import { parseRoleName, type RoleName } from '../../domain/ids.ts';
+import { present } from '../../domain/objects.ts';
 import type { Page, PageRows } from '../../store/paging.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { orNotFound } from '../caller/refusals.ts';
@@ -54,7 +55,7 @@ function noticedPage(
   findings: TenantFindings,
 ): Promise<List<RoleResource & Noticed>> {
   const scope = scopeOf(caller);
-  const filter: RoleFilter = query.q === undefined ? {} : { q: query.q };
+  const filter: RoleFilter = present({ q: query.q });
   const show = (role: RoleRow) => noticedRole(parts, roleResource(role), findings);
   const list: Matching<RoleRow> = {
     fetch: async (page) => (query.builtin === true ? NONE : listRoles(parts.db.knex, scope, filter, page)),

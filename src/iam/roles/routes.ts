@@ -11,6 +11,7 @@ import { noticedRole, refuseUnneeded } from '../permissions/notices.ts';
 import { Policy } from '../policies/entity.ts';
 import { listRolePoliciesPage } from '../policies/read.ts';
 import { attachPolicy, detachPolicy } from '../policies/write.ts';
+import { flagOf } from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import {
   closed,
@@ -32,7 +33,7 @@ const listing = Type.Object(
     ...tenantFilter,
     q: searchText('Any part of the name or description, in any case.'),
     ...withNotices,
-    builtin: Type.Optional(Type.Boolean({ description: '`true`: only built-in roles. `false`: only custom roles.' })),
+    builtin: Type.Optional(flagOf('`true`: only built-in roles. `false`: only custom roles.')),
   },
   closed,
 );

@@ -17,6 +17,31 @@ export function described<S extends TSchema>(schema: S, description: string) {
   return Type.Unsafe<Static<S>>({ ...schema, description });
 }
 
+/** A time with a description. In code it is a Date, which `JSON.stringify` writes as RFC 3339. */
+export function dateTime(description: string) {
+  return Type.Unsafe<Date>({ type: 'string', format: 'date-time', description });
+}
+
+/** A text with a description. */
+export function shownText(description: string) {
+  return Type.String({ description });
+}
+
+/** A text with a description, or null. */
+export function shownTextOrNull(description: string) {
+  return nullable(shownText(description));
+}
+
+/** A whole number from 0 on, with a description. */
+export function countOf(description: string) {
+  return Type.Integer({ minimum: 0, description });
+}
+
+/** A truth value with a description. */
+export function flagOf(description: string) {
+  return Type.Boolean({ description });
+}
+
 /**
  * Keywords that only the description of the API has. The use case checks them beyond the schema, with reasons of its
  * own.

@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import type { PrefixedId, TenantId } from '../../domain/ids.ts';
 import { MAX_COUNTED } from '../list/list.ts';
-import { type Component, component, nullable } from './keywords.ts';
+import { type Component, component, shownText, shownTextOrNull } from './keywords.ts';
 import { oneOf } from './schemas.ts';
 
 /** RFC 3339 in UTC. In code it is a Date, which `JSON.stringify` writes in that form. */
@@ -71,8 +71,8 @@ export const noticePart = component(
       description: 'JSON pointer to the member; empty: the whole resource.',
       examples: ['/permissions/0'],
     }),
-    pattern: nullable(Type.String({ description: 'The pattern that no route and no endpoint needs.' })),
-    nearest: nullable(Type.String({ description: 'The nearest pattern that covers a permission.' })),
+    pattern: shownTextOrNull('The pattern that no route and no endpoint needs.'),
+    nearest: shownTextOrNull('The nearest pattern that covers a permission.'),
     message: text,
   }),
 );
@@ -85,7 +85,7 @@ export const notices = {
       description: 'The parts of the resource that have no effect. Absent if there are none. Read-only.',
     }),
   ),
-  notice: Type.Optional(Type.String({ description: 'The messages of `notices` as one text; absent without notices.' })),
+  notice: Type.Optional(shownText('The messages of `notices` as one text; absent without notices.')),
 };
 
 /** The reason why a row of a request was rejected. */
@@ -102,7 +102,7 @@ export function listOf(schema: Component) {
       object: oneOf('list'),
       data: Type.Array(schema),
       has_more: Type.Boolean(),
-      next_cursor: nullable(Type.String({ description: 'The `cursor` of the next page; null on the last.' })),
+      next_cursor: shownTextOrNull('The `cursor` of the next page; null on the last.'),
       total: Type.Optional(
         Type.Integer({
           minimum: 0,

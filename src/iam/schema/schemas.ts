@@ -13,7 +13,7 @@ import {
   RESOURCE_NAME,
   TENANT_ID_PATTERN,
 } from './grammar.ts';
-import { asksAlso } from './keywords.ts';
+import { asksAlso, described, flagOf } from './keywords.ts';
 
 /** One of a few words. An `enum` has one error for an invalid value, and a union of constants has several. */
 export function oneOf<const T extends string>(...words: readonly T[]) {
@@ -31,6 +31,11 @@ const DESCRIBED_TEXT =
 export function title(maxLength: number) {
   const described = `^${DESCRIBED_TEXT}\\S${DESCRIBED_TEXT}$`;
   return Type.String({ minLength: 1, maxLength, pattern: VISIBLE_TITLE, ...asksAlso({ pattern: described }) });
+}
+
+/** A time of a request, which may be absent. */
+export function timeParameter(description: string) {
+  return Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }));
 }
 
 /** Text that people write, without hidden characters. It may be empty. */
@@ -123,9 +128,7 @@ export const page = {
 export const countedPage = {
   ...page,
   count: Type.Optional(
-    Type.Boolean({
-      description: `\`true\`: the page also has \`total\`, or \`total_exceeds\` beyond ${MAX_COUNTED} rows.`,
-    }),
+    flagOf(`\`true\`: the page also has \`total\`, or \`total_exceeds\` beyond ${MAX_COUNTED} rows.`),
   ),
 };
 
@@ -148,12 +151,10 @@ export function withoutTenant<Q extends { readonly tenant_id?: string }>(query: 
 
 /** `include=names`: the names beside the ids of a list's rows. */
 export const names = Type.Optional(
-  Type.Unsafe<'names'>({
-    type: 'string',
-    enum: ['names'],
-    description:
-      '`names`: the current names of users (with `admin:users`) and keys (with `admin:keys`) beside their ids.',
-  }),
+  described(
+    oneOf('names'),
+    '`names`: the current names of users (with `admin:users`) and keys (with `admin:keys`) beside their ids.',
+  ),
 );
 
 /** The filter `q`: a part of some texts of a row. */
@@ -177,9 +178,7 @@ export const dryRun = (verb: 'revokes' | 'changes') => {
 
 export const forced = Type.Object({ force: Type.Optional(Type.Boolean()) }, closed);
 
-const strict = Type.Optional(
-  Type.Boolean({ description: 'Rejects patterns that no route and no endpoint needs (422). Default: false.' }),
-);
+const strict = Type.Optional(flagOf('Rejects patterns that no route and no endpoint needs (422). Default: false.'));
 
 export const strictly = Type.Object({ strict }, closed);
 

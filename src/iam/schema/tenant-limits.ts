@@ -2,7 +2,7 @@
 
 import { type Static, Type } from 'typebox';
 import { RATE_DIMENSIONS } from '../../decision/model-rates.ts';
-import { component, nullable } from './keywords.ts';
+import { component, countOf, nullable } from './keywords.ts';
 import { texts } from './resource-parts.ts';
 import { oneOf } from './schemas.ts';
 
@@ -11,9 +11,9 @@ const count = Type.Integer({ minimum: 0 });
 const RESERVED = 'The part of `remaining` that is set aside for requests in progress and fetched ahead of need.';
 
 const limit = {
-  limit: nullable(Type.Integer({ minimum: 0, description: 'Null: there is no limit.' })),
-  used: nullable(Type.Integer({ minimum: 0, description: 'Null: the usage is not counted.' })),
-  reserved: nullable(Type.Integer({ minimum: 0, description: `${RESERVED} Null: the usage is not counted.` })),
+  limit: nullable(countOf('Null: there is no limit.')),
+  used: nullable(countOf('Null: the usage is not counted.')),
+  reserved: nullable(countOf(`${RESERVED} Null: the usage is not counted.`)),
   remaining: nullable(count),
   resets_at: nullable(Type.String({ format: 'date-time', description: 'Null: it does not reset by itself.' })),
 };
@@ -69,11 +69,8 @@ export type TenantLimits = Static<typeof TenantLimits>;
 export const TenantActivity = component(
   'TenantActivity',
   Type.Object({
-    requests: Type.Integer({
-      minimum: 0,
-      description: "The metered requests of the current month in the tenant's time zone.",
-    }),
-    denied: Type.Integer({ minimum: 0, description: 'The denied requests of the last 24 hours.' }),
+    requests: countOf("The metered requests of the current month in the tenant's time zone."),
+    denied: countOf('The denied requests of the last 24 hours.'),
   }),
 );
 

@@ -1,6 +1,5 @@
 /** Sessions: the definition of their columns and of what the API shows, to their user and to administrators. */
 
-import { Type } from 'typebox';
 import { type IssuerId, type KeyId, parseId, type SessionId, type UserId } from '../../domain/ids.ts';
 import { orNotFound } from '../caller/refusals.ts';
 import {
@@ -16,10 +15,8 @@ import {
   type TableOf,
   unselected,
 } from '../schema/entity.ts';
-import { described, nullable } from '../schema/keywords.ts';
+import { dateTime, described, flagOf, nullable, shownTextOrNull } from '../schema/keywords.ts';
 import { instant, prefixedId, text, texts } from '../schema/resource-parts.ts';
-
-const time = (description: string) => Type.Unsafe<Date>({ type: 'string', format: 'date-time', description });
 
 const session = {
   id: column(prefixedId('ses')),
@@ -29,18 +26,18 @@ const session = {
   /** The issuer whose token began the session. Null: a password did. */
   issuer_id: hidden<IssuerId | null>(),
   created_at: column(instant),
-  last_used_at: column(time('The time at which the session began or was last refreshed.')),
-  expires_at: column(time('The time at which the session ends even if it is used.')),
-  address: column(nullable(Type.String({ description: 'The client address at login.' }))),
+  last_used_at: column(dateTime('The time at which the session began or was last refreshed.')),
+  expires_at: column(dateTime('The time at which the session ends even if it is used.')),
+  address: column(shownTextOrNull('The client address at login.')),
   user_agent: column(nullable(text)),
-  cookie: column(Type.Boolean({ description: "The refresh token is kept in a browser's cookie." })),
-  issuer: joined(nullable(Type.String({ description: 'The name of the issuer whose token began the session.' }))),
+  cookie: column(flagOf("The refresh token is kept in a browser's cookie.")),
+  issuer: joined(shownTextOrNull('The name of the issuer whose token began the session.')),
   scope: column(
     nullable(
       described(texts, 'The permission patterns that narrow the session. Null: it has all permissions of its user.'),
     ),
   ),
-  current: derived(Type.Boolean({ description: "Whether this is the session of the request's access token." })),
+  current: derived(flagOf("Whether this is the session of the request's access token.")),
   ended_at: unselected<Date | null>(),
   refreshes: unselected<number>(),
 };

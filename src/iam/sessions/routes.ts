@@ -7,6 +7,7 @@ import { Type } from 'typebox';
 import { DONE, shows, TAGGED } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import type { AuthParts } from '../auth/parts.ts';
+import { flagOf } from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { closed, countedPage } from '../schema/schemas.ts';
 import { User } from '../users/entity.ts';
@@ -16,10 +17,7 @@ import { endOwnSession, endOwnSessions, getSession, listSessions } from './own.t
 
 const pages = Type.Object(countedPage, closed);
 
-const ending = Type.Object(
-  { current: Type.Optional(Type.Boolean({ description: '`true`: the current session ends as well.' })) },
-  closed,
-);
+const ending = Type.Object({ current: Type.Optional(flagOf('`true`: the current session ends as well.')) }, closed);
 
 const OWN_SESSIONS = '/v1/auth/sessions';
 const OWN_SESSION = '/v1/auth/sessions/:id';

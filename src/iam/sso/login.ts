@@ -10,6 +10,7 @@
 import type { AdmittedIssuerUser } from '../../credential-cache/ports.ts';
 import { Fault, Refusal } from '../../domain/errors.ts';
 import type { IssuerId } from '../../domain/ids.ts';
+import { present } from '../../domain/objects.ts';
 import {
   type Claims,
   claimValue,
@@ -247,8 +248,7 @@ function personOf(issuer: SsoIssuer, claims: Claims): AdmittedIssuerUser | undef
   return {
     issuer: { id: issuer.id, tenantId: issuer.tenantId, name: issuer.name },
     subject,
-    ...(email === undefined ? {} : { email }),
-    ...(name === undefined ? {} : { name }),
+    ...present({ email, name }),
     roles: mappedRoles(users, claims),
     iatMs: issuedMs(claims),
   };

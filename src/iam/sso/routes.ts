@@ -13,7 +13,7 @@ import { type Answer, type Endpoint, publicEndpoint, type RequestInput } from '.
 import { cookieName, readCookie, setCookie } from '../auth/cookie.ts';
 import { ownOrigin, pageScheme } from '../auth/origin.ts';
 import { type AnyInput, pageOf, provenance } from '../auth/provenance.ts';
-import { component } from '../schema/keywords.ts';
+import { component, flagOf, shownText } from '../schema/keywords.ts';
 import { closed } from '../schema/schemas.ts';
 import { finishLogin, startLogin } from './login.ts';
 import { logoutByProvider } from './logout.ts';
@@ -32,11 +32,11 @@ const SsoIssuers = component(
     data: Type.Array(
       Type.Object({
         id: Type.String({ examples: ['iss_01jd5k3v8m2x7q9w4r6t0y1z3b'] }),
-        label: Type.String({ description: 'The text of the button.' }),
+        label: shownText('The text of the button.'),
       }),
       { maxItems: MAX_SHOWN_ISSUERS },
     ),
-    only: Type.Boolean({ description: 'The console hides the form for passwords.' }),
+    only: flagOf('The console hides the form for passwords.'),
   }),
 );
 
@@ -58,7 +58,7 @@ const REDIRECTS: Answers = {
 const LogoutBody = component(
   'BackchannelLogout',
   Type.Object({
-    logout_token: Type.Optional(Type.String({ description: 'OpenID Connect Back-Channel Logout 1.0, section 2.4.' })),
+    logout_token: Type.Optional(shownText('OpenID Connect Back-Channel Logout 1.0, section 2.4.')),
   }),
 );
 

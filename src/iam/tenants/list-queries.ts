@@ -6,6 +6,7 @@
  * same tenants.
  */
 
+import { present } from '../../domain/objects.ts';
 import type { Page } from '../../store/paging.ts';
 import { countUpTo, type NamedQuery, runNamedQuery } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
@@ -49,7 +50,7 @@ async function search(q: Queryable, filter: TenantFilter, page: Page): Promise<r
 
 /** A statement that gives the tenants of a page, in order, for a filter without `q`. */
 export function tenantsInOrder({ status }: TenantFilter, page: Page): NamedQuery {
-  const filter = status === undefined ? {} : { status };
+  const filter = present({ status });
   const conditions = ['deleted_at is null', ...conditionsOf(filter, page)].join(' and ');
   const sql = `select ${COLUMNS.join(', ')} from tenants where ${conditions} order by ${ORDER} limit :take`;
   return { sql, bindings: bindingsOf(filter, page) };
@@ -101,5 +102,5 @@ function conditionsOf({ status }: TenantFilter, page: Page): readonly string[] {
 
 function bindingsOf({ q }: TenantFilter, page: Page): NamedQuery['bindings'] {
   const after = page.after?.[0];
-  return { ...(q === undefined ? {} : { q }), ...(after === undefined ? {} : { after }), take: page.take };
+  return { ...present({ q, after }), take: page.take };
 }

@@ -4,7 +4,8 @@ import { Type } from 'typebox';
 import type { Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { closed, countedPage, forced, only, searchText } from '../schema/schemas.ts';
+import { described } from '../schema/keywords.ts';
+import { closed, countedPage, forced, oneOf, only, searchText } from '../schema/schemas.ts';
 import type { MeteringParts } from '../usage/parts.ts';
 import { newTenant, Tenant, tenantChanges, tenantOrders, tenantStatus } from './entity.ts';
 import { getTenant, listTenantsPage } from './read.ts';
@@ -20,11 +21,7 @@ const listing = Type.Object(
     ),
     sort: tenantOrders.parameter,
     include: Type.Optional(
-      Type.Unsafe<'limits'>({
-        type: 'string',
-        enum: ['limits'],
-        description: '`limits`: each tenant also has its `limits` and its `activity`.',
-      }),
+      described(oneOf('limits'), '`limits`: each tenant also has its `limits` and its `activity`.'),
     ),
   },
   closed,

@@ -3,7 +3,7 @@
 import { type Static, Type } from 'typebox';
 import { ordersBy } from '../list/sort.ts';
 import { aTenantId } from '../schema/grammar.ts';
-import { component, nullable } from '../schema/keywords.ts';
+import { component, countOf, nullable, shownText, shownTextOrNull } from '../schema/keywords.ts';
 import { closed, names, page, tenantFilter, title } from '../schema/schemas.ts';
 
 export const USAGE_GROUPS = ['model', 'key', 'user', 'day', 'tenant'] as const;
@@ -151,26 +151,18 @@ const sums = {
   requests: count,
   prompt_tokens: count,
   completion_tokens: count,
-  cached_tokens: Type.Integer({
-    minimum: 0,
-    description: 'The part of the prompt tokens that the upstream read from its cache.',
-  }),
+  cached_tokens: countOf('The part of the prompt tokens that the upstream read from its cache.'),
   total_tokens: count,
-  estimated_tokens: Type.Integer({
-    minimum: 0,
-    description: 'The part of the total that was estimated and not reported by the upstream.',
-  }),
+  estimated_tokens: countOf('The part of the total that was estimated and not reported by the upstream.'),
   cost: Type.String({
     description:
       'In `prices.currency`, by the prices when the requests were admitted. Requests without a price cost nothing.',
     examples: ['12.50'],
   }),
   unpriced_requests: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      description:
-        'Requests that named a model without a price. Absent with `key_id`, and in the rows of keys and users, for which the server does not count them.',
-    }),
+    countOf(
+      'Requests that named a model without a price. Absent with `key_id`, and in the rows of keys and users, for which the server does not count them.',
+    ),
   ),
 };
 
@@ -180,11 +172,8 @@ export type UsageSums = Readonly<Static<typeof UsageSums>>;
 
 /** The name of the key, user or tenant of a row. */
 const nameOfMember = Type.Optional(
-  nullable(
-    Type.String({
-      description:
-        'With `include=names`, grouped by key, user or tenant: its name. null: there is none, or the caller may not read it.',
-    }),
+  shownTextOrNull(
+    'With `include=names`, grouped by key, user or tenant: its name. null: there is none, or the caller may not read it.',
   ),
 );
 
@@ -197,7 +186,7 @@ const UsageRow = component(
     key: perhaps('Grouped by key: its id. null: without a key.'),
     user: perhaps('Grouped by user: its id, of a key its owner. null: a key of its tenant.'),
     day: Type.Optional(Type.String({ format: 'date', description: "The day, in the tenant's time zone." })),
-    tenant: Type.Optional(Type.String({ description: 'Grouped by tenant: its id.' })),
+    tenant: Type.Optional(shownText('Grouped by tenant: its id.')),
     name: nameOfMember,
     ...sums,
   }),
@@ -213,13 +202,13 @@ export const usageReport = component(
     from: Type.String({ format: 'date', description: 'The first day.' }),
     to: Type.String({ format: 'date', description: 'The last day, which is included.' }),
     timezone: Type.String({ description: 'The time zone of the days.', examples: ['Europe/Berlin'] }),
-    tenant_id: Type.String({ description: '`*` for all tenants together.' }),
+    tenant_id: shownText('`*` for all tenants together.'),
     total: UsageSums,
     data: Type.Array(UsageRow, {
       description: 'One row for each model, key, user, day or tenant with usage, in order. Empty without `group_by`.',
     }),
     has_more: Type.Boolean(),
-    next_cursor: nullable(Type.String({ description: 'The `cursor` of the next page; null on the last.' })),
+    next_cursor: shownTextOrNull('The `cursor` of the next page; null on the last.'),
   }),
 );
 
@@ -230,10 +219,7 @@ export const UsageEventsResult = component(
   'UsageEventsResult',
   Type.Object({
     accepted: count,
-    duplicates: Type.Integer({
-      minimum: 0,
-      description: 'Events that an earlier event of this or another batch already reported.',
-    }),
+    duplicates: countOf('Events that an earlier event of this or another batch already reported.'),
   }),
 );
 

@@ -19,13 +19,13 @@ import {
   unselected,
 } from '../schema/entity.ts';
 import { aName, aPassword, aTenantId } from '../schema/grammar.ts';
-import { component, described, nullable } from '../schema/keywords.ts';
+import { component, described, nullable, shownText } from '../schema/keywords.ts';
 import { rateLimits, rateLimitsOrNull } from '../schema/rate-limits.ts';
 import { instant, metadataPairs, tenantId, text, userId, withheld } from '../schema/resource-parts.ts';
-import { closed, email, metadata, oneOf, roleNames, title, visibleText } from '../schema/schemas.ts';
+import { closed, email, metadata, oneOf, only, roleNames, searchText, title, visibleText } from '../schema/schemas.ts';
 
 /** The last statement of the directory about a user. */
-export const directoryStatus = oneOf<'active' | DirectorySuspension>(
+const directoryStatus = oneOf<'active' | DirectorySuspension>(
   'active',
   'removed',
   'disabled',
@@ -150,6 +150,20 @@ export interface UserRow extends RowOf<typeof user> {}
 export interface UserTable extends TableOf<typeof user> {}
 export interface UserResource extends ResourceOf<typeof user> {}
 
+/** The filters of the list of users, and of a change of several users. */
+export const userFilters = {
+  role: Type.Optional(Type.String({ maxLength: 64, description: 'Users that hold the role.' })),
+  status: Type.Optional(user.status.shows),
+  email: Type.Optional(Type.String({ maxLength: 254 })),
+  q: searchText('Any part of the name, email address or department, in any case.'),
+  locked: only('`true`: users whose account is locked by failed logins now.'),
+  directory_status: Type.Optional(
+    described(directoryStatus, 'Users of directories whose directory last reported this.'),
+  ),
+  email_conflict: only('`true`: users of a directory whose address another user has.'),
+};
+export type UserFilters = Static<ReturnType<typeof Type.Object<typeof userFilters>>>;
+
 export const User = shownComponent('User', user);
 
 /** A user with the token that sets a first password, which only the response of the creation contains. */
@@ -158,9 +172,7 @@ export const CreatedUser = component(
   Type.Object({
     ...User.properties,
     password_setup_token: Type.Optional(
-      Type.String({
-        description: 'A token that sets the first password, once and within one hour. Only this response contains it.',
-      }),
+      shownText('A token that sets the first password, once and within one hour. Only this response contains it.'),
     ),
     ...withheld,
   }),
@@ -169,7 +181,7 @@ export const CreatedUser = component(
 export const PasswordReset = component(
   'PasswordReset',
   Type.Object({
-    password_setup_token: Type.Optional(Type.String({ description: 'Only this response contains it.' })),
+    password_setup_token: Type.Optional(shownText('Only this response contains it.')),
     ...withheld,
     expires_at: instant,
   }),

@@ -1,7 +1,7 @@
 /** Lists, searches and counts users. */
 
-import type { Static } from 'typebox';
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
+import { present } from '../../domain/objects.ts';
 import { type Page, type PageRows, scopeBinding, scopeCondition, type TenantScope } from '../../store/paging.ts';
 import { countUpTo, type NamedQuery } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
@@ -9,22 +9,11 @@ import { findSortedPage, type OrderedRows, type SortedRow, type SortedSearch } f
 import type { Sorting } from '../../store/sorting.ts';
 import { LOCKED_USERS } from '../auth/failure-queries.ts';
 import type { ListOrder } from '../list/sort.ts';
-import type { directoryStatus, UserRow } from './entity.ts';
+import type { UserFilters, UserRow } from './entity.ts';
 import { USER } from './queries.ts';
 
-export interface UserFilter {
-  readonly role?: string;
-  readonly status?: UserRow['status'];
-  /** In lower case. */
-  readonly email?: string;
-  /** Any part of name, email address or department, in any case. */
-  readonly q?: string;
-  /** Only users whose account is locked by failed logins now. */
-  readonly locked?: true;
-  /** Only users of directories whose directory last reported this. */
-  readonly directory_status?: Static<typeof directoryStatus>;
-  /** Only users of directories whose address another user has. */
-  readonly email_conflict?: true;
+/** The email address is in lower case. */
+export interface UserFilter extends UserFilters {
   /** Only users that a change of several users would change. */
   readonly pending?: PendingChange;
 }
@@ -249,9 +238,7 @@ function bindingsOf(scope: TenantScope, { role, email, q, status, pending }: Use
   };
   return {
     ...scopeBinding(scope),
-    ...(role === undefined ? {} : { role }),
-    ...(email === undefined ? {} : { email }),
-    ...(pending?.role === undefined ? {} : { given: pending.role }),
+    ...present({ role, email, given: pending?.role }),
     ...(q === undefined ? {} : { q, ...marks }),
   };
 }

@@ -13,20 +13,12 @@ import { userSessionEndpoints } from '../sessions/routes.ts';
 import { changeSeveralUsers } from './change-several.ts';
 import { createUser } from './create.ts';
 import { startPasswordReset } from './credentials.ts';
-import { CreatedUser, newUser, PasswordReset, passwordResetRequest, User, userChanges } from './entity.ts';
+import { CreatedUser, newUser, PasswordReset, passwordResetRequest, User, userChanges, userFilters } from './entity.ts';
 import { getUser, listUsersPage, userOrders } from './find.ts';
-import { MAX_CHANGED, severalUsers, UserChangesReport, userFilters, userTrial } from './several-schemas.ts';
+import { MAX_CHANGED, severalUsers, UserChangesReport, userTrial } from './several-schemas.ts';
 import { activateUser, deactivateUser, deleteUser, unlockUser, updateUser } from './update.ts';
 
-const filters = Type.Object(
-  {
-    ...countedPage,
-    ...tenantFilter,
-    sort: userOrders.parameter,
-    ...userFilters,
-  },
-  closed,
-);
+const filters = Type.Object({ ...countedPage, ...tenantFilter, sort: userOrders.parameter, ...userFilters }, closed);
 
 /** Codes of changes that need the current password if the caller makes them for itself. */
 const OF_OWN_CREDENTIALS = ['reauthentication_required', 'too_many_attempts'] as const;

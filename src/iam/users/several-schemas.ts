@@ -1,27 +1,13 @@
 /** The schemas of a change of several users. */
 
 import { Type } from 'typebox';
-import { component, nullable } from '../schema/keywords.ts';
+import { component, countOf, flagOf, nullable } from '../schema/keywords.ts';
 import { rejection, text } from '../schema/resource-parts.ts';
-import { closed, dryRun, oneOf, only, searchText } from '../schema/schemas.ts';
-import { directoryStatus } from './entity.ts';
+import { closed, dryRun, oneOf } from '../schema/schemas.ts';
+import { userFilters } from './entity.ts';
 
 /** The largest number of users of one change. */
 export const MAX_CHANGED = 500;
-
-/** The filters of the list of users, and of a change of several users. */
-export const userFilters = {
-  role: Type.Optional(Type.String({ maxLength: 64, description: 'Users that hold the role.' })),
-  status: Type.Optional(oneOf('active', 'deactivated')),
-  email: Type.Optional(Type.String({ maxLength: 254 })),
-  q: searchText('Any part of the name, email address or department, in any case.'),
-  locked: only('`true`: users whose account is locked by failed logins now.'),
-  directory_status: Type.Optional({
-    ...directoryStatus,
-    description: 'Users of directories whose directory last reported this.',
-  }),
-  email_conflict: only('`true`: users of a directory whose address another user has.'),
-};
 
 const userFilter = Type.Object(userFilters, {
   ...closed,
@@ -56,13 +42,8 @@ export const UserChangesReport = component(
   'UserChangesReport',
   Type.Object({
     dry_run: Type.Boolean(),
-    changed: Type.Integer({
-      minimum: 0,
-      description: 'The number of users that were changed, or that would be changed in a dry run.',
-    }),
-    has_more: Type.Boolean({
-      description: 'The filter matched more users than one request takes. Send it again for the rest.',
-    }),
+    changed: countOf('The number of users that were changed, or that would be changed in a dry run.'),
+    has_more: flagOf('The filter matched more users than one request takes. Send it again for the rest.'),
     data: Type.Array(
       Type.Object({
         id: text,

@@ -16,7 +16,16 @@ import {
   type TableOf,
   unselected,
 } from '../schema/entity.ts';
-import { component, described, nullable } from '../schema/keywords.ts';
+import {
+  component,
+  countOf,
+  dateTime,
+  described,
+  flagOf,
+  nullable,
+  shownText,
+  shownTextOrNull,
+} from '../schema/keywords.ts';
 import { instant, prefixedId, tenantId, text, texts, withheld } from '../schema/resource-parts.ts';
 import { oneOf, title } from '../schema/schemas.ts';
 import { EVENT_PATTERN, EVENTS, TEST_EVENT } from './catalog.ts';
@@ -37,7 +46,7 @@ const patterns = Type.Unsafe<readonly string[]>(
 
 export const MAX_URL_LENGTH = 2048;
 
-const enabled = Type.Boolean({ description: 'Whether events are sent to it. Default: true.' });
+const enabled = flagOf('Whether events are sent to it. Default: true.');
 const note = { description: 'A text for the console and for lists. Null: none.' };
 
 export const webhook = {
@@ -63,23 +72,13 @@ export const webhook = {
     changes: true,
   }),
   enabled: column(enabled, { accepts: Type.Optional(enabled), changes: true }),
-  disabled_reason: column(
-    nullable(Type.String({ description: 'Why the server disabled the webhook. Null: it did not.' })),
-  ),
+  disabled_reason: column(shownTextOrNull('Why the server disabled the webhook. Null: it did not.')),
   /** When the former secret no longer signs. */
   previous_until: converted(
     nullable(instant),
-    nullable(
-      Type.Unsafe<Date>({
-        type: 'string',
-        format: 'date-time',
-        description: 'The former secret signs as well until this time. Null: there is none.',
-      }),
-    ),
+    nullable(dateTime('The former secret signs as well until this time. Null: there is none.')),
   ),
-  dropped: column(
-    Type.Integer({ minimum: 0, description: 'Events that were left out because 10,000 deliveries waited.' }),
-  ),
+  dropped: column(countOf('Events that were left out because 10,000 deliveries waited.')),
   created_at: column(instant),
   updated_at: column(instant),
   secret_sealed: unselected<Buffer>(),
@@ -101,9 +100,7 @@ export const WebhookWithSecret = component(
   'WebhookWithSecret',
   Type.Object({
     ...Webhook.properties,
-    secret: Type.Optional(
-      Type.String({ description: 'The key of the signatures, `whsec_…`. Only this response contains it.' }),
-    ),
+    secret: Type.Optional(shownText('The key of the signatures, `whsec_…`. Only this response contains it.')),
     ...withheld,
   }),
 );
@@ -129,14 +126,10 @@ export const delivery = {
   created_at: column(instant),
   attempted_at: column(nullable(instant)),
   /** While an attempt runs: when another process may take it over. */
-  next_attempt_at: column(
-    nullable(
-      Type.Unsafe<Date>({ type: 'string', format: 'date-time', description: 'Null: no further attempt is due.' }),
-    ),
-  ),
+  next_attempt_at: column(nullable(dateTime('Null: no further attempt is due.'))),
   status: column(nullable(Type.Integer({ description: 'The status of the last answer. Null: there was none.' }))),
-  answer: column(nullable(Type.String({ description: 'The first 1 KiB of the last answer.' }))),
-  error: column(nullable(Type.String({ description: 'Why the last attempt failed.' }))),
+  answer: column(shownTextOrNull('The first 1 KiB of the last answer.')),
+  error: column(shownTextOrNull('Why the last attempt failed.')),
 };
 export interface DeliveryRow extends RowOf<typeof delivery> {}
 export interface DeliveryResource extends ResourceOf<typeof delivery> {}

@@ -1,6 +1,7 @@
 /** Reads webhooks and their deliveries. */
 
 import { parseId, type TenantId, type WebhookId } from '../../domain/ids.ts';
+import { present } from '../../domain/objects.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { orNotFound } from '../caller/refusals.ts';
@@ -49,7 +50,7 @@ export async function listDeliveriesPage(
   query: ListQuery & DeliveryFilter,
 ): Promise<List<DeliveryResource>> {
   const { id } = await webhookOf(db.knex, caller.tenant, text);
-  const filter = query.state === undefined ? {} : { state: query.state };
+  const filter = present({ state: query.state });
   return paged(
     caller,
     `deliveries of ${id}`,
