@@ -5,9 +5,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { budgetsOf, compileBudgets } from '../../src/decision/budgets.ts';
 import { makeId, parseTenantId, type RoleName, type TenantId } from '../../src/domain/ids.ts';
-import { selectionsOfCallers } from '../../src/iam/budgets/applying-queries.ts';
 import { budgetRecord } from '../../src/iam/budgets/entity.ts';
 import { enabledBudgets } from '../../src/iam/budgets/queries.ts';
+import { selectionsOfCallers } from '../../src/iam/budgets/state-queries.ts';
 import { SEED } from '../support/properties.ts';
 import { type Harness, it, outcome, type Person, text, unique } from './harness.ts';
 

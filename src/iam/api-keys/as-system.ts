@@ -12,12 +12,12 @@ import { OPERATOR } from '../change/audit-row.ts';
 import { type AuditDraft, changeAsSystem } from '../change/change.ts';
 import { shareTenantNow } from '../tenants/queries.ts';
 import { lockUser } from '../users/queries.ts';
-import { parseOwner, unknownOwner } from './create.ts';
 import { type KeyChanges, type KeyRow, keyResource, type NewKey } from './entity.ts';
 import { boundProof } from './proof.ts';
 import { insertKey, lockKey, markRevoked, replaceColumns, replaceSecret } from './queries.ts';
 import { reserveActiveKey } from './quota.ts';
 import { permittedExpiry, requestedColumns, requestedExpiry } from './request.ts';
+import { parseOwner, unknownOwner } from './write.ts';
 
 interface CreatedKey {
   readonly id: KeyId;

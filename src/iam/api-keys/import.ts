@@ -19,12 +19,12 @@ import { enabledAllowPolicies } from '../policies/queries.ts';
 import type { TenantRow } from '../tenants/entity.ts';
 import { shareTenantNow } from '../tenants/queries.ts';
 import { findUser, lockUser } from '../users/queries.ts';
-import { parseOwner, unknownOwner } from './create.ts';
 import { keyResource } from './entity.ts';
 import { insertNewKeys, type KeyRef, type NewKeyRow, shareKeysOfDigests } from './queries.ts';
 import { ActiveKeyReservations } from './quota.ts';
 import { permittedExpiry, requestedColumns, requestedExpiry } from './request.ts';
 import type { ApiKeyImport, ImportedKey } from './schemas.ts';
+import { parseOwner, unknownOwner } from './write.ts';
 
 type Import = Static<typeof ApiKeyImport>;
 type ImportedRow = Import['data'][number];

@@ -9,14 +9,13 @@ import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedKey, refuseUnneeded } from '../permissions/notices.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { strictly } from '../schema/schemas.ts';
-import { createKey } from './create.ts';
 import { ApiKey, IssuedApiKey, keyChanges, newKey } from './entity.ts';
 import { importKeys } from './import.ts';
 import { KeyPermission, keyPermissionPage, listKeyPermissions } from './key-permissions.ts';
 import { getKey, listKeysPage } from './read.ts';
 import { revokeSeveralKeys } from './revoke-several.ts';
 import { ApiKeyImport, ApiKeyRevocations, imports, keyList, revocation, rotation, trial } from './schemas.ts';
-import { disableKey, enableKey, revokeKey, rotateKey, updateKey } from './update.ts';
+import { createKey, disableKey, enableKey, revokeKey, rotateKey, updateKey } from './write.ts';
 
 const KEYS = '/v1/iam/api-keys';
 

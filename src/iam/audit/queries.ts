@@ -10,7 +10,7 @@ import {
   type TenantScope,
 } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
-import { type Conditions, filterConditions } from '../list/filters.ts';
+import { type FilterConditions, filterConditions } from '../list/filters.ts';
 
 /** A position: the rows of all seals before `seal`, and the rows of `seal` up to `row`, are delivered. */
 export interface AuditCursor {
@@ -52,7 +52,7 @@ export interface AuditFilter extends Partial<Record<'action' | 'target_type' | '
   readonly to?: Date;
 }
 
-const CONDITIONS: Conditions<AuditFilter> = {
+const CONDITIONS: FilterConditions<AuditFilter> = {
   // The expression of the index.
   actor: 'coalesce(actor_id, actor_type) = :actor',
   action: 'action = :action',

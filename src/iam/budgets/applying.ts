@@ -12,9 +12,9 @@ import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import type { BudgetRecord } from '../../domain/records.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { KeyRow } from '../api-keys/entity.ts';
-import { callersOfUser, selectionsOfCallers } from './applying-queries.ts';
 import { budgetRecord } from './entity.ts';
 import { enabledBudgets, sizeOfBudgets } from './queries.ts';
+import { callersOfUser, selectionsOfCallers } from './state-queries.ts';
 
 /** The largest number of sets of budgets, each of one or more callers, that are compared model by model. */
 const MAX_SETS = 10_000;

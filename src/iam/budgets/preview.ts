@@ -6,8 +6,7 @@ import { throwIfInvalid } from '../caller/refusals.ts';
 import { component, countOf, nullable } from '../schema/keywords.ts';
 import { momentOf, spanOfPeriod } from '../usage/period.ts';
 import { type BudgetValues, type NewBudget, shownAmount, shownOf } from './entity.ts';
-import { type PreviewedPeriod, previewedPeriods } from './preview-queries.ts';
-import { zonesOf } from './state-queries.ts';
+import { type PreviewedPeriod, previewedPeriods, zonesOf } from './state-queries.ts';
 import { readNewBudget } from './values.ts';
 import { unknownInScope } from './write.ts';
 

@@ -12,7 +12,7 @@ import {
 } from '../../store/paging.ts';
 import { countUpTo } from '../../store/prepared.ts';
 import { jsonb, type Queryable, writtenRow } from '../../store/queryable.ts';
-import { type Conditions, filterConditions } from '../list/filters.ts';
+import { type FilterConditions, filterConditions } from '../list/filters.ts';
 import { columnsOf } from '../schema/entity.ts';
 import { type BudgetFilter, type BudgetRow, type BudgetValues, budget } from './entity.ts';
 
@@ -21,7 +21,7 @@ const COLUMNS = columnsOf(budget);
 const ORDER = 'name collate "C", tenant_id collate "C"';
 
 /** SQL conditions on `budgets`. The bindings have the names of the filter's members. */
-const CONDITIONS: Conditions<BudgetFilter> = {
+const CONDITIONS: FilterConditions<BudgetFilter> = {
   q: 'position(lower(:q) in lower(name)) > 0',
   unit: 'unit = :unit',
   period: 'period = :period',
@@ -40,7 +40,7 @@ function marked(word: string): string {
   return `cast('''' || chr(1) || 'r' || ${word} || '''' as tsquery)`;
 }
 
-const LEXEME_QUERIES: Conditions<BudgetFilter> = {
+const LEXEME_QUERIES: FilterConditions<BudgetFilter> = {
   q: 'user_query(null, null, null, lower(cast(:q as text)))',
   unit: marked('cast(:unit as text)'),
   period: marked('cast(:period as text)'),

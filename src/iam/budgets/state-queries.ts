@@ -1,9 +1,13 @@
-/** Reads what was spent of budgets: the counters of the current periods, and the usage by day behind them. */
+/**
+ * Reads what was spent of budgets: the counters of the current periods, and the usage by day behind them. Finds the
+ * callers that budgets select, and sums the usage of past periods as a budget would have counted it.
+ */
 
-import type { KeyId, TenantId, UserId } from '../../domain/ids.ts';
-import type { BudgetScope, BudgetUnit } from '../../domain/records.ts';
+import type { BudgetId, KeyId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
+import type { BudgetScope, BudgetUnit, Metadata } from '../../domain/records.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { DaySpan } from '../usage/queries.ts';
+import type { BudgetValues } from './entity.ts';
 
 /** A counter of spent amounts. @see Charge.period */
 export interface Counter {
@@ -146,4 +150,125 @@ export async function zonesOf(q: Queryable, tenants: readonly TenantId[]): Promi
     { tenants: [...new Set(tenants)] },
   );
   return new Map(rows.map(({ id, zone }) => [id, zone]));
+}
+
+/**
+ * Returns the different sets of more than `most` budgets that select one key or one user of the tenant, without the
+ * budgets of the whole tenant. Revoked keys do not count.
+ */
+export async function selectionsOfCallers(
+  q: Queryable,
+  tenant: TenantId,
+  most: number,
+  limit: number,
+): Promise<readonly (readonly BudgetId[])[]> {
+  const { rows } = await q.raw<{ rows: { budgets: readonly BudgetId[] }[] }>(
+    `with budget as materialized (
+       select id, applies_to from budgets where tenant_id = :tenant and enabled and not jsonb_exists(applies_to, 'tenant')
+     ), of_user as materialized (
+       select u.id as user_id, b.id
+       from budget b cross join jsonb_array_elements_text(b.applies_to->'users') one join users u on u.id = one
+       where u.tenant_id = :tenant
+       union
+       select u.id, b.id
+       from budget b cross join jsonb_array_elements_text(b.applies_to->'roles') one
+       join user_roles r on r.role_name = one join users u on u.id = r.user_id
+       where u.tenant_id = :tenant
+     ), of_key as (
+       select k.id as key_id, b.id
+       from budget b cross join jsonb_array_elements_text(b.applies_to->'keys') one join api_keys k on k.id = one
+       where k.tenant_id = :tenant and k.revoked_at is null
+       union all
+       select k.id, b.id
+       from budget b join api_keys k on k.tenant_id = :tenant and k.metadata @> (b.applies_to->'metadata')
+       where k.revoked_at is null
+       union all
+       select k.id, o.id
+       from of_user o join api_keys k on k.tenant_id = :tenant and k.user_id = o.user_id and k.revoked_at is null
+     )
+     select distinct budgets from (
+       select array_agg(distinct id order by id) as budgets from of_user group by user_id
+       union all
+       select array_agg(distinct id order by id) from of_key group by key_id
+     ) sets where cardinality(budgets) > :most limit :limit`,
+    { tenant, most, limit },
+  );
+  return rows.map(({ budgets }) => budgets);
+}
+
+interface CallersOfUser {
+  readonly roles: readonly RoleName[];
+  /** The keys that the user owns, except revoked ones. */
+  readonly keys: readonly { readonly id: KeyId; readonly metadata: Metadata }[];
+}
+
+export async function callersOfUser(q: Queryable, tenant: TenantId, user: UserId): Promise<CallersOfUser> {
+  const { rows } = await q.raw<{ rows: CallersOfUser[] }>(
+    `select
+       array(select distinct role_name from user_roles where user_id = :user) as roles,
+       coalesce((select jsonb_agg(jsonb_build_object('id', id, 'metadata', metadata)) from api_keys
+         where tenant_id = :tenant and user_id = :user and revoked_at is null), '[]') as keys`,
+    { tenant, user },
+  );
+  return rows[0] ?? { roles: [], keys: [] };
+}
+
+export interface PreviewedPeriod {
+  readonly starts_on: string;
+  readonly callers: number;
+  readonly callers_reached: number;
+  readonly reached_on: string | null;
+  readonly spent: number;
+  readonly requests: number;
+  readonly blocked_requests: number;
+  readonly blocked: number;
+}
+
+/** SQL for the first day of the period of a day. */
+const STARTS = {
+  day: 'u.day',
+  week: `cast(date_trunc('week', cast(u.day as timestamp)) as date)`,
+  month: `cast(date_trunc('month', cast(u.day as timestamp)) as date)`,
+  total: 'cast(:from as date)',
+} as const;
+
+/** Returns the periods that have usage, in their order. Hours have no usage of their own. */
+export async function previewedPeriods(
+  q: Queryable,
+  usage: CountedUsage,
+  { period, per, limit_amount: limit }: Pick<BudgetValues, 'period' | 'per' | 'limit_amount'>,
+): Promise<readonly PreviewedPeriod[]> {
+  if (period === 'hour') return [];
+  const { sql, bindings } = countedUsage(period === 'week' ? { ...usage, from: mondayOf(usage.from) } : usage);
+  const { rows } = await q.raw<{ rows: PreviewedPeriod[] }>(
+    `with daily as (
+       select ${SHARES[per]} as share, ${STARTS[period]} as starts, u.day, sum(u.amount) as amount, sum(u.requests) as requests
+       from (${sql}) u group by 1, 2, 3
+     ), running as (
+       select *, sum(amount) over (partition by share, starts order by day) as total from daily
+     ), shares as (
+       select share, starts, max(total) as spent, min(day) filter (where total >= :limit) as reached,
+         sum(requests) as requests,
+         sum(case when total - amount >= :limit then requests
+           when total > :limit then ceil(requests * (total - :limit) / amount) else 0 end) as blocked_requests
+       from running group by share, starts
+     )
+     select to_char(starts, 'YYYY-MM-DD') as starts_on, cast(count(*) as integer) as callers,
+       cast(count(reached) as integer) as callers_reached, to_char(min(reached), 'YYYY-MM-DD') as reached_on,
+       cast(sum(spent) as bigint) as spent, cast(sum(requests) as bigint) as requests,
+       cast(sum(blocked_requests) as bigint) as blocked_requests,
+       cast(sum(greatest(0, spent - :limit)) as bigint) as blocked
+     from shares group by starts order by starts`,
+    { ...bindings, limit },
+  );
+  return rows;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Returns the last Monday until a day. */
+function mondayOf(day: string): string {
+  const ms = Date.parse(day);
+  const sinceMonday = (new Date(ms).getUTCDay() + 6) % 7;
+  return new Date(ms - sinceMonday * DAY_MS).toISOString().slice(0, 10);
 }

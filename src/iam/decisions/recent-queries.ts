@@ -5,7 +5,7 @@ import { type Page, scopeBinding, scopeCondition, type TenantScope } from '../..
 import { countUpTo, type NamedQuery } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { RecentDecisionRow } from '../../telemetry/recent-decision.ts';
-import { type Conditions, filterConditions } from '../list/filters.ts';
+import { type FilterConditions, filterConditions } from '../list/filters.ts';
 
 export interface StoredDecision extends Omit<RecentDecisionRow, 'time' | 'code'> {
   readonly time: Date;
@@ -77,7 +77,7 @@ const OTHER = `case
 const DIFFERS = `(${OTHER}) <> outcome`;
 const ROWS = `recent.*, ${OTHER} as other`;
 
-const CONDITIONS: Conditions<Omit<RecentFilter, 'shadow'>> = {
+const CONDITIONS: FilterConditions<Omit<RecentFilter, 'shadow'>> = {
   other: `(${OTHER}) = :other`,
   differs: `coalesce(${DIFFERS}, false) = :differs`,
   outcome: 'outcome = :outcome',

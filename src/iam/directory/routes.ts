@@ -3,10 +3,12 @@
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
+import type { DirectoryService } from '../auth/directory-service.ts';
+import { authorize } from '../caller/authorize.ts';
+import type { Caller } from '../caller/caller.ts';
 import { MAX_USERNAME_LENGTH } from '../change/audit-row.ts';
 import { component, described, shownText } from '../schema/keywords.ts';
 import { closed, oneOf } from '../schema/schemas.ts';
-import { listDirectories } from './list.ts';
 import { type DirectoryTestParts, testDirectory } from './test.ts';
 
 const question = component(
@@ -103,4 +105,26 @@ export function directoryEndpoints(parts: DirectoryTestParts): readonly Endpoint
       run: ({ caller, body }) => testDirectory(parts, caller, body),
     }),
   ];
+}
+
+interface ConfiguredDirectory {
+  readonly name: string;
+  readonly status: 'up' | 'down' | 'unknown';
+}
+
+/**
+ * @param service undefined = no directory is configured
+ * @throws Refusal `insufficient_permission` unless the caller is a platform administrator
+ */
+export function listDirectories(
+  service: DirectoryService | undefined,
+  caller: Caller,
+): { readonly directories: readonly ConfiguredDirectory[] } {
+  authorize(caller, 'admin:tenants');
+  return { directories: (service?.names ?? []).map((name) => ({ name, status: statusOf(service?.isUp(name)) })) };
+}
+
+function statusOf(isUp: boolean | undefined): ConfiguredDirectory['status'] {
+  if (isUp === undefined) return 'unknown';
+  return isUp ? 'up' : 'down';
 }

@@ -29,10 +29,10 @@ import {
   USAGE_DAYS,
 } from './difference-queries.ts';
 import type { DifferenceBox, RulesDifference } from './difference-schemas.ts';
+import { refuseLargeProposal } from './explain.ts';
 import { proposedNames, readProposal } from './proposal.ts';
 import { bodyOf, inputOf } from './recorded.ts';
 import type { DifferenceRequest } from './schemas.ts';
-import { refuseLargeProposal } from './simulate.ts';
 import { policiesNamed } from './who-can-queries.ts';
 
 export interface DifferenceParts extends Pick<AdminParts, 'db'> {

@@ -11,7 +11,7 @@ import type { AdminParts } from '../caller/caller.ts';
 import { closed, page } from '../schema/schemas.ts';
 import { differenceOfChange, differenceRunner } from './difference.ts';
 import { differenceQuery, RulesDifference } from './difference-schemas.ts';
-import { explain } from './explain.ts';
+import { explain, simulate } from './explain.ts';
 import type { ExplainParts } from './resolve.ts';
 import {
   differenceRequest,
@@ -23,7 +23,6 @@ import {
   whoCanQuery,
   whoCanRequest,
 } from './schemas.ts';
-import { simulate } from './simulate.ts';
 import { abilitiesInBody, abilitiesInQuery, whoCan } from './who-can.ts';
 import { exportWhoCan, type WhoCanFormat } from './who-can-export.ts';
 

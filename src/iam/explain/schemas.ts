@@ -12,8 +12,7 @@ import { newPolicy } from '../policies/entity.ts';
 import { newRole } from '../roles/entity.ts';
 import { aPermission, aTenantId, notBoth } from '../schema/grammar.ts';
 import { asksAlso, component, described, flagOf, nullable, shownText, shownTextOrNull } from '../schema/keywords.ts';
-import { Constraints, instant, keyId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
-import { Conditions } from '../schema/resources.ts';
+import { Conditions, Constraints, instant, keyId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
 import { closed, oneOf, page, timeParameter } from '../schema/schemas.ts';
 
 const request = {

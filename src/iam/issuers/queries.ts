@@ -12,7 +12,7 @@ import {
 } from '../../store/paging.ts';
 import { countUpTo } from '../../store/prepared.ts';
 import { jsonb, type Queryable, writtenRow } from '../../store/queryable.ts';
-import { type Conditions, filterConditions } from '../list/filters.ts';
+import { type FilterConditions, filterConditions } from '../list/filters.ts';
 import { columnsOf } from '../schema/entity.ts';
 import { type IssuerFilter, type IssuerRow, type IssuerTable, issuer } from './entity.ts';
 
@@ -45,7 +45,7 @@ const ISSUER = `select ${columnsOf(issuer)
 const BY_NAME = 'name collate "C"';
 
 /** SQL conditions on `issuers i`. */
-const CONDITIONS: Conditions<IssuerFilter> = {
+const CONDITIONS: FilterConditions<IssuerFilter> = {
   q: `position(lower(:q) in lower(i.name || E'\\n' || i.issuer)) > 0`,
   enabled: 'i.enabled = :enabled',
 };

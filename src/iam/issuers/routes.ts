@@ -7,14 +7,12 @@ import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import { component } from '../schema/keywords.ts';
 import { closed, countedPage, forced, tenantFilter, timeParameter, withoutTenant } from '../schema/schemas.ts';
-import { createIssuer } from './create.ts';
 import { Issuer, issuerChanges, issuerFilter, newIssuer } from './entity.ts';
 import type { IssuerParts } from './parts.ts';
 import { getIssuer, listIssuersPage } from './read.ts';
-import { refreshIssuer } from './refresh.ts';
-import { deleteIssuer, revokeBefore } from './revoke.ts';
+import { deleteIssuer, refreshIssuer, revokeBefore } from './revoke.ts';
 import { issuerTest, issuerTestRequest, testIssuer } from './test.ts';
-import { updateIssuer } from './update.ts';
+import { createIssuer, updateIssuer } from './write.ts';
 
 const listing = Type.Object({ ...countedPage, ...tenantFilter, ...issuerFilter.properties }, closed);
 

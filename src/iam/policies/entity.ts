@@ -18,8 +18,7 @@ import {
 } from '../schema/entity.ts';
 import { aName, someConditions } from '../schema/grammar.ts';
 import { asksAlso, flagOf } from '../schema/keywords.ts';
-import { instant, notices, text, texts } from '../schema/resource-parts.ts';
-import { Conditions } from '../schema/resources.ts';
+import { Conditions, instant, notices, text, texts } from '../schema/resource-parts.ts';
 import { description, oneOf, roleNames, searchText, somePatterns, someResourcePatterns } from '../schema/schemas.ts';
 
 const effect = oneOf('allow', 'deny');

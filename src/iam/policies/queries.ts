@@ -4,7 +4,7 @@ import type { PolicyName, RoleName, TenantId } from '../../domain/ids.ts';
 import { type Page, type PageRows, pageWithinBytes, scopeBinding, type TenantScope } from '../../store/paging.ts';
 import { countUpTo, runPrepared } from '../../store/prepared.ts';
 import { type Queryable, writtenRow } from '../../store/queryable.ts';
-import { type Conditions, filterConditions } from '../list/filters.ts';
+import { type FilterConditions, filterConditions } from '../list/filters.ts';
 import { columnsOf, updateOf } from '../schema/entity.ts';
 import { type PolicyFilter, type PolicyRow, type PolicyValues, policy, switchesOf } from './entity.ts';
 
@@ -39,7 +39,7 @@ const ENABLED_ALLOWS = {
 };
 
 /** SQL conditions on `policies p`. The bindings have the names of the filter's members. */
-const CONDITIONS: Conditions<PolicyFilter> = {
+const CONDITIONS: FilterConditions<PolicyFilter> = {
   q: `position(lower(:q) in lower(p.name || E'\\n' || p.description)) > 0`,
   effect: 'p.effect = :effect',
   mode: 'p.mode = :mode',

@@ -12,7 +12,7 @@ import {
 } from '../../store/paging.ts';
 import { countUpTo } from '../../store/prepared.ts';
 import { type Queryable, writtenRow } from '../../store/queryable.ts';
-import { type Conditions, filterConditions } from '../list/filters.ts';
+import { type FilterConditions, filterConditions } from '../list/filters.ts';
 import { columnsOf, updateOf } from '../schema/entity.ts';
 import { type RoleRow, type RoleValues, role } from './entity.ts';
 
@@ -25,7 +25,9 @@ export interface RoleFilter {
   readonly q?: string;
 }
 
-const CONDITIONS: Conditions<RoleFilter> = { q: `position(lower(:q) in lower(name || E'\\n' || description)) > 0` };
+const CONDITIONS: FilterConditions<RoleFilter> = {
+  q: `position(lower(:q) in lower(name || E'\\n' || description)) > 0`,
+};
 
 function conditionsOf(scope: TenantScope, filter: RoleFilter): string {
   return [scopeCondition(scope, 'tenant_id'), ...filterConditions(CONDITIONS, filter)].join(' and ');

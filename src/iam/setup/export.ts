@@ -18,9 +18,8 @@ import {
 } from './current-state.ts';
 import { ISSUER_MEMBERS } from './issuers.ts';
 import { type View, viewOf } from './members.ts';
-import { POLICY_MEMBERS } from './policies.ts';
 import { countOtherUsers, localUsers } from './queries.ts';
-import { ROLE_MEMBERS } from './roles.ts';
+import { POLICY_MEMBERS, ROLE_MEMBERS } from './rules.ts';
 import { TENANT_MEMBERS } from './tenants.ts';
 import { USER_MEMBERS } from './users.ts';
 import { WEBHOOK_MEMBERS } from './webhooks.ts';

@@ -3,9 +3,8 @@
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { BINDS_NO_ONE, type Notice, patternNotices, policyNotices } from '../permissions/notices.ts';
 import type { PlanAction } from './action.ts';
-import type { WantedPolicy } from './policies.ts';
 import type { Setup, SetupError } from './read.ts';
-import type { WantedRole } from './roles.ts';
+import type { WantedPolicy, WantedRole } from './rules.ts';
 
 interface SetupNotice extends SetupError {
   readonly kind: Notice['kind'] | 'without_secret';

@@ -38,8 +38,7 @@ import type {
 } from './document.ts';
 import type { WantedIssuer } from './issuers.ts';
 import { withoutNulls } from './members.ts';
-import { POLICY_MEMBERS, type WantedPolicy } from './policies.ts';
-import { ROLE_MEMBERS, type WantedRole } from './roles.ts';
+import { POLICY_MEMBERS, ROLE_MEMBERS, type WantedPolicy, type WantedRole } from './rules.ts';
 import type { WantedTenant } from './tenants.ts';
 import { USER_MEMBERS, type WantedUser } from './users.ts';
 import type { WantedWebhook } from './webhooks.ts';

@@ -16,8 +16,8 @@ import { roleRecord } from '../roles/entity.ts';
 import type { TenantRow } from '../tenants/entity.ts';
 import { listAllTenants, listGlobalPolicies, listTenantRoles, listVisiblePolicies } from './current-state.ts';
 import type { TenantPlan, WholePlan } from './guards.ts';
-import type { PolicyAction } from './policies.ts';
 import { valuesByName } from './resource-plan.ts';
+import type { PolicyAction } from './rules.ts';
 
 export interface TenantDifference extends RulesDifference {
   readonly tenant: TenantId;

@@ -17,10 +17,9 @@ import type { WantedBudget } from './budgets.ts';
 import type { TenantState } from './current-state.ts';
 import type { WantedIssuer } from './issuers.ts';
 import type { SetupMembers, View, Wanted } from './members.ts';
-import type { WantedPolicy } from './policies.ts';
 import type { SetupError } from './read.ts';
 import { auditedWriters, planRemoval, planResource, type SetupResource } from './resource-plan.ts';
-import type { WantedRole } from './roles.ts';
+import type { WantedPolicy, WantedRole } from './rules.ts';
 import type { WantedUser } from './users.ts';
 import type { WantedWebhook } from './webhooks.ts';
 

@@ -21,17 +21,18 @@ import {
   tenantOrders,
   tenantResource,
 } from './entity.ts';
-import { countTenants, listTenants } from './list-queries.ts';
 import {
+  countTenants,
   countTenantsNear,
   isByNumber,
   type ListedTenant,
+  listTenants,
   listTenantsByNumber,
   type Month,
   type Months,
   type NumberFilter,
   zonesOfTenants,
-} from './number-queries.ts';
+} from './list-queries.ts';
 import { findTenant } from './queries.ts';
 
 interface TenantListQuery extends ListQuery, NumberFilter {

@@ -8,8 +8,7 @@ import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '.
 import { authorize } from '../caller/authorize.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { TenantLimits } from '../schema/tenant-limits.ts';
-import { PriceHistory } from './event-charges.ts';
-import { recordEvents } from './events.ts';
+import { PriceHistory, recordEvents } from './events.ts';
 import { exportUsage } from './export.ts';
 import { correctUsage, getLimits } from './limits.ts';
 import type { MeteringParts } from './parts.ts';

@@ -11,12 +11,11 @@ import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/sche
 import type { UserSessionParts } from '../sessions/of-user.ts';
 import { userSessionEndpoints } from '../sessions/routes.ts';
 import { changeSeveralUsers } from './change-several.ts';
-import { createUser } from './create.ts';
 import { startPasswordReset } from './credentials.ts';
 import { CreatedUser, newUser, PasswordReset, passwordResetRequest, User, userChanges, userFilters } from './entity.ts';
 import { getUser, listUsersPage, userOrders } from './find.ts';
 import { MAX_CHANGED, severalUsers, UserChangesReport, userTrial } from './several-schemas.ts';
-import { activateUser, deactivateUser, deleteUser, unlockUser, updateUser } from './update.ts';
+import { activateUser, createUser, deactivateUser, deleteUser, unlockUser, updateUser } from './write.ts';
 
 const filters = Type.Object({ ...countedPage, ...tenantFilter, sort: userOrders.parameter, ...userFilters }, closed);
 

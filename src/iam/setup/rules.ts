@@ -1,21 +1,25 @@
-/** The policies of a tenant, or the global ones, in a setup file. */
+/** The roles of a tenant, and the policies of a tenant or the global ones, in a setup file. */
 
 import { CONDITION_KEYS, CONDITIONS } from '../../decision/condition-table.ts';
-import type { PolicyName, TenantId } from '../../domain/ids.ts';
-import type { StoredConditions } from '../../domain/records.ts';
+import type { PolicyName, RoleName, TenantId } from '../../domain/ids.ts';
+import type { ResourceConstraints, StoredConditions } from '../../domain/records.ts';
+import { brokenConstraint } from '../../store/faults.ts';
 import { type PolicyRow, type PolicyValues, policyResource } from '../policies/entity.ts';
 import { deletePolicyRow, insertPolicy, updatePolicyRow } from '../policies/queries.ts';
 import { initialAudience } from '../policies/rules.ts';
+import { type RoleRow, type RoleValues, roleResource } from '../roles/entity.ts';
+import { deleteRoleRow, insertRole, updateRoleRow } from '../roles/queries.ts';
+import { beingRemoved } from '../roles/write.ts';
 import type { PlannedAction } from './action.ts';
 import type { SetupMembers, View, Wanted } from './members.ts';
 import type { SetupError } from './read.ts';
 import { auditedWriters, planResources, type SetupResource } from './resource-plan.ts';
 
-type Values = Omit<PolicyValues, 'tenant_id' | 'name'>;
-export type WantedPolicy = Wanted<Values, PolicyName>;
-export type PolicyAction = PlannedAction<PolicyRow, Values, PolicyName>;
+type PolicyValuesOfFile = Omit<PolicyValues, 'tenant_id' | 'name'>;
+export type WantedPolicy = Wanted<PolicyValuesOfFile, PolicyName>;
+export type PolicyAction = PlannedAction<PolicyRow, PolicyValuesOfFile, PolicyName>;
 
-export const POLICY_MEMBERS: SetupMembers<Values> = {
+export const POLICY_MEMBERS: SetupMembers<PolicyValuesOfFile> = {
   description: { empty: '' },
   effect: {},
   actions: {},
@@ -27,14 +31,14 @@ export const POLICY_MEMBERS: SetupMembers<Values> = {
   enabled: { initial: true },
 };
 
-function policyResources(owner: TenantId | null): SetupResource<PolicyRow, Values, PolicyName> {
+function policyResources(owner: TenantId | null): SetupResource<PolicyRow, PolicyValuesOfFile, PolicyName> {
   const tenant = owner ?? undefined;
   return {
     type: 'policy',
     tenant,
     members: POLICY_MEMBERS,
     keyOf: (row) => row.name,
-    ...auditedWriters<PolicyRow, Values, PolicyName>({
+    ...auditedWriters<PolicyRow, PolicyValuesOfFile, PolicyName>({
       type: 'policy',
       idOf: (row) => row.name,
       tenantOf: () => tenant,
@@ -89,4 +93,41 @@ function ordered(members: View, first: readonly string[], view: (value: unknown)
   const present = Object.keys(members).filter((name) => members[name] !== undefined);
   const names = [...first.filter((name) => present.includes(name)), ...present.filter((name) => !first.includes(name))];
   return Object.fromEntries(names.map((name) => [name, view(members[name])]));
+}
+
+type RoleValuesOfFile = Omit<RoleValues, 'tenant_id' | 'name'>;
+export type WantedRole = Wanted<RoleValuesOfFile, RoleName>;
+export type RoleAction = PlannedAction<RoleRow, RoleValuesOfFile, RoleName>;
+
+export const ROLE_MEMBERS: SetupMembers<RoleValuesOfFile> = {
+  description: { empty: '' },
+  permissions: {},
+  resource_constraints: { empty: {}, view: constraintsView },
+};
+
+export function roleResources(tenant: TenantId): SetupResource<RoleRow, RoleValuesOfFile, RoleName> {
+  return {
+    type: 'role',
+    tenant,
+    members: ROLE_MEMBERS,
+    keyOf: (row) => row.name,
+    ...auditedWriters<RoleRow, RoleValuesOfFile, RoleName>({
+      type: 'role',
+      idOf: (row) => row.name,
+      tenantOf: (row) => row.tenant_id,
+      show: roleResource,
+      insert: ({ trx }, name, values) =>
+        insertRole(trx, { tenant_id: tenant, name, ...values }).catch((error: unknown) => {
+          throw brokenConstraint(error) === 'roles_deleted_name' ? beingRemoved(name) : error;
+        }),
+      update: ({ trx }, before, values) => updateRoleRow(trx, { ...before, ...values }),
+      remove: ({ trx }, row) => deleteRoleRow(trx, tenant, row.name),
+    }),
+  };
+}
+
+/** Includes kinds that this version does not know, because a file without them would grant more when it is applied. */
+function constraintsView({ models, collections, agents, ...others }: ResourceConstraints): View {
+  const kinds = Object.entries({ models, collections, agents, ...others });
+  return Object.fromEntries(kinds.filter(([, names]) => names !== undefined && names !== null));
 }
