@@ -10,7 +10,7 @@ import { type AdminParts, type Caller, selfId } from '../caller/caller.ts';
 import { mayActOnKey, mayActOnUser, mayChangeKey, mayGive, mayWiden } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { invalidField, tenantGone } from '../caller/refusals.ts';
-import { type AuditDraft, change } from '../change/change.ts';
+import { type AuditDraft, change, recorded } from '../change/change.ts';
 import { revealOnce } from '../change/idempotency.ts';
 import { endSessionsOfKey } from '../sessions/queries.ts';
 import { lockTenant, shareTenantNow } from '../tenants/queries.ts';
@@ -77,8 +77,7 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
       at: held.at,
     });
     await (await applyingBudgets(trx, caller.tenant)).refuseManyOfKey(key);
-    audit.after = keyResource(key, caller.nowMs);
-    return keyResource(key, caller.nowMs);
+    return recorded(audit, undefined, keyResource(key, caller.nowMs));
   });
   return wanted === null ? { ...resource, ...revealOnce(caller, { key: secret.text }) } : resource;
 }
@@ -231,9 +230,7 @@ function refuseWidening(caller: HeldCaller, before: Grant, after: Grant): void {
 }
 
 export function audited({ nowMs }: HeldCaller, audit: AuditDraft, before: KeyRow, after: KeyRow): KeyResource {
-  audit.before = keyResource(before, nowMs);
-  audit.after = keyResource(after, nowMs);
-  return keyResource(after, nowMs);
+  return recorded(audit, keyResource(before, nowMs), keyResource(after, nowMs));
 }
 
 /**

@@ -10,7 +10,7 @@ import type { Page, PageRows, TenantScope } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { AUDIT_TARGETS } from '../change/audit-row.ts';
-import { type List, MAX_PAGE_BYTES, paged, scopeOf } from '../list/list.ts';
+import { badCursor, type List, MAX_PAGE_BYTES, paged, scopeOf } from '../list/list.ts';
 import { fetchMatching, type Matching } from '../list/matching.ts';
 import { type NamedId, readNames } from '../list/names.ts';
 import { type AuditFilter, countAudit, listAudit, type StoredAudit } from './queries.ts';
@@ -140,8 +140,7 @@ const DIGITS = /^\d{1,16}$/;
  */
 export function positionIn(after: readonly string[] | undefined): readonly string[] | undefined {
   if (after === undefined || (after.length === 2 && after.every((digits) => DIGITS.test(digits)))) return after;
-  const detail = 'The cursor does not belong to this list. Use next_cursor of the previous page.';
-  throw new Refusal('invalid_parameter', detail, { param: 'cursor' });
+  throw badCursor();
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { onlyOneNamed, orNotFound } from '../caller/refusals.ts';
 import { OPERATOR } from '../change/audit-row.ts';
-import { type AuditDraft, changeAsSystem } from '../change/change.ts';
+import { type AuditDraft, changeAsSystem, recorded } from '../change/change.ts';
 import { lockTenant } from '../tenants/queries.ts';
 import { type BudgetChanges, type BudgetResource, type BudgetRow, budgetResource, type NewBudget } from './entity.ts';
 import { type BudgetRef, budgetsNamed, deleteBudgetRow, findBudget, lockBudget } from './queries.ts';
@@ -49,8 +49,7 @@ export async function createBudgetAsOperator(
   const ref = { id: makeId('bud', parts.now(), parts.random(10)), tenant_id: tenant };
   return changed(parts, ref, 'create', async (trx, audit) => {
     const row = await writeNewBudget(trx, ref, values);
-    audit.after = budgetResource(row);
-    return budgetResource(row);
+    return recorded(audit, undefined, budgetResource(row));
   });
 }
 
@@ -63,9 +62,7 @@ export async function updateAsOperator(
   return changed(parts, ref, 'update', async (trx, audit) => {
     const before = await held(trx, ref);
     const row = await writeBudget(trx, before, readBudgetChanges(before, request));
-    audit.before = budgetResource(before);
-    audit.after = budgetResource(row);
-    return budgetResource(row);
+    return recorded(audit, budgetResource(before), budgetResource(row));
   });
 }
 

@@ -1,13 +1,12 @@
 /** Reads budgets, with their spent amounts. */
 
 import type { AdminParts, Caller } from '../caller/caller.ts';
-import { orNotFound } from '../caller/refusals.ts';
+import { orNotFound, requestedId } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { type BudgetFilter, type BudgetResource, budgetResource } from './entity.ts';
 import { countBudgets, findBudget, listBudgets } from './queries.ts';
 import { breakdownOf, statesOf } from './state.ts';
 import { zonesOf } from './state-queries.ts';
-import { budgetIdOf } from './write.ts';
 
 type ReadParts = Pick<AdminParts, 'db'>;
 
@@ -37,7 +36,7 @@ export async function listBudgetsPage(
 
 /** @throws Refusal `not_found` */
 export async function getBudget({ db: { knex } }: ReadParts, caller: Caller, text: string): Promise<BudgetResource> {
-  const row = orNotFound(await findBudget(knex, caller.tenant, budgetIdOf(text)), 'budget');
+  const row = orNotFound(await findBudget(knex, caller.tenant, requestedId('bud', text)), 'budget');
   const zone = (await zonesOf(knex, [row.tenant_id])).get(row.tenant_id);
   const stateOf = await statesOf(knex, [row], () => zone, caller.nowMs);
   return budgetResource(row, { ...stateOf(row), ...(await breakdownOf(knex, row, zone, caller.nowMs)) });

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { MAX_BUDGETS_OF_TENANT } from '../../decision/budgets.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { type BudgetId, makeId, parseId, type TenantId } from '../../domain/ids.ts';
+import { makeId, type TenantId } from '../../domain/ids.ts';
 import type { FieldError } from '../../domain/problem-details.ts';
 import type { BudgetScope } from '../../domain/records.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';
@@ -11,8 +11,8 @@ import { brokenConstraint } from '../../store/faults.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
-import { orNotFound, tenantGone, throwIfInvalid } from '../caller/refusals.ts';
-import { change } from '../change/change.ts';
+import { orNotFound, requestedId, tenantGone, throwIfInvalid } from '../caller/refusals.ts';
+import { change, recorded } from '../change/change.ts';
 import { lockTenant } from '../tenants/queries.ts';
 import { refuseManyOfRequest } from './applying.ts';
 import {
@@ -49,8 +49,7 @@ export async function createBudget(parts: AdminParts, caller: Caller, request: N
   return change(parts, caller, { action: 'budget.create', target }, async ({ trx, caller, audit }) => {
     if ((await lockTenant(trx, caller.tenant, 'share')) === undefined) throw tenantGone();
     const row = await writeNewBudget(trx, { id, tenant_id: caller.tenant }, values);
-    audit.after = budgetResource(row);
-    return budgetResource(row);
+    return recorded(audit, undefined, budgetResource(row));
   });
 }
 
@@ -68,9 +67,7 @@ export async function updateBudget(
     const values = readBudgetChanges(before, request);
     checkPreconditions(budgetResource(before));
     const row = await writeBudget(trx, before, values);
-    audit.before = budgetResource(before);
-    audit.after = budgetResource(row);
-    return budgetResource(row);
+    return recorded(audit, budgetResource(before), budgetResource(row));
   });
 }
 
@@ -118,12 +115,7 @@ export async function deleteBudget(parts: AdminParts, caller: Caller, text: stri
 
 /** Locks a budget of the tenant for a change. @throws Refusal `not_found` */
 async function holdBudget(trx: Transaction, tenant: TenantId, text: string): Promise<BudgetRow> {
-  return orNotFound(await lockBudget(trx, tenant, budgetIdOf(text)), 'budget');
-}
-
-/** @throws Refusal `not_found` for any text that cannot be an id */
-export function budgetIdOf(text: string): BudgetId {
-  return orNotFound(parseId('bud', text), 'budget');
+  return orNotFound(await lockBudget(trx, tenant, requestedId('bud', text)), 'budget');
 }
 
 /**

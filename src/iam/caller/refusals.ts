@@ -2,7 +2,7 @@
 
 import type { ValidationResult } from '../../decision/validate.ts';
 import { Refusal } from '../../domain/errors.ts';
-import type { TenantId } from '../../domain/ids.ts';
+import { type PrefixedId, parseId, type TenantId } from '../../domain/ids.ts';
 import { type FieldError, fieldSentence } from '../../domain/problem-details.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 
@@ -16,6 +16,13 @@ export function notFound(what: string): Refusal {
 export function orNotFound<T>(value: T | undefined, what: string): T {
   if (value === undefined) throw notFound(what);
   return value;
+}
+
+const NAMED = { usr: 'user', ses: 'session', iss: 'issuer', bud: 'budget', whk: 'webhook', dlv: 'delivery' } as const;
+
+/** Returns the id of a resource. @throws Refusal `not_found` for any text that cannot be one of this kind */
+export function requestedId<P extends keyof typeof NAMED>(prefix: P, text: string): PrefixedId[P] {
+  return orNotFound(parseId(prefix, text), NAMED[prefix]);
 }
 
 /**

@@ -53,6 +53,13 @@ export interface AuditDraft {
   each: readonly AuditedTarget[] | undefined;
 }
 
+/** Records the states before and after a change, and returns the latter. @param before undefined: a new resource */
+export function recorded<T>(audit: AuditDraft, before: unknown, after: T): T {
+  audit.before = before;
+  audit.after = after;
+  return after;
+}
+
 /** One of several targets of a change. */
 export interface AuditedTarget {
   readonly target: AuditTarget;

@@ -1,9 +1,8 @@
 /** Decisions of the last days, counted by the minute: the requests of each code on each route. */
 
-import { Refusal } from '../../domain/errors.ts';
 import { outcomeKind } from '../../telemetry/check-outcome.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
-import { paged, scopeOf } from '../list/list.ts';
+import { badCursor, paged, scopeOf } from '../list/list.ts';
 import {
   type DecisionPosition,
   type DecisionRow,
@@ -64,16 +63,8 @@ const MINUTE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:00\.000Z$/;
 
 /** Validates a cursor's position, because a client can make a cursor with any content. */
 function positionIn([minute = '', what]: readonly string[]): DecisionPosition {
-  if (what === undefined || !MINUTE.test(minute) || Number.isNaN(Date.parse(minute))) throw wrongCursor();
+  if (what === undefined || !MINUTE.test(minute) || Number.isNaN(Date.parse(minute))) throw badCursor();
   return { minute: new Date(minute), what };
-}
-
-export function wrongCursor(): Refusal {
-  return new Refusal(
-    'invalid_parameter',
-    'The cursor does not belong to this list. Use next_cursor of the previous page.',
-    { param: 'cursor' },
-  );
 }
 
 function rowOf({ minute, code, route, count }: DecisionRow, { by }: Grouping): DecisionsOfMinute {

@@ -8,10 +8,10 @@ import { present } from '../../domain/objects.ts';
 import { readMeta } from '../../store/meta.ts';
 import { OTHER_GATE_REPORTED_AT } from '../../store/other-gate.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
-import { type List, paged, scopeOf } from '../list/list.ts';
+import { badCursor, type List, paged, scopeOf } from '../list/list.ts';
 import { type NamedId, readNames } from '../list/names.ts';
 import { sumDecisions } from './count-queries.ts';
-import { decisionTotals, spanOf, wrongCursor } from './read.ts';
+import { decisionTotals, spanOf } from './read.ts';
 import {
   countRecent,
   listRecent,
@@ -47,7 +47,7 @@ export async function listRecentPage(
     'recent decisions',
     query,
     (page) => {
-      if (page.after !== undefined && !isPosition(page.after)) throw wrongCursor();
+      if (page.after !== undefined && !isPosition(page.after)) throw badCursor();
       return listRecent(knex, scopeOf(caller), filter, page, caller.nowMs);
     },
     (row) => [row.request_id],

@@ -199,11 +199,10 @@ export async function deleteIssuerRow(q: Queryable, id: IssuerId): Promise<void>
 
 /** Returns the fetched keys of an issuer. Empty: never fetched. */
 export async function fetchedKeys(q: Queryable, id: IssuerId): Promise<readonly IssuerKey[]> {
-  const { rows } = await q.raw<{ rows: { keys: readonly IssuerKey[] | null }[] }>(
-    'select keys from issuer_keys where issuer_id = :id',
-    { id },
-  );
-  return rows[0]?.keys ?? [];
+  const row = await q<{ issuer_id: IssuerId; keys: readonly IssuerKey[] | null }>('issuer_keys')
+    .where({ issuer_id: id })
+    .first('keys');
+  return row?.keys ?? [];
 }
 
 /** Returns the issuers of a tenant whose mapping names a role, by name. */

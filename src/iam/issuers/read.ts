@@ -1,9 +1,9 @@
 /** Reads issuers, and shows them with the state of their keys. */
 
-import { type IssuerId, parseId, type TenantId } from '../../domain/ids.ts';
+import type { TenantId } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { Caller } from '../caller/caller.ts';
-import { orNotFound } from '../caller/refusals.ts';
+import { orNotFound, requestedId } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { resourceOf } from '../schema/entity.ts';
 import { type IssuerFilter, type IssuerKeysState, type IssuerResource, issuer } from './entity.ts';
@@ -34,20 +34,15 @@ export async function getIssuer(
   caller: Caller,
   text: string,
 ): Promise<IssuerResource> {
-  const issuer = orNotFound(await findIssuer(db.knex, caller.tenant, issuerIdOf(text)), 'issuer');
+  const issuer = orNotFound(await findIssuer(db.knex, caller.tenant, requestedId('iss', text)), 'issuer');
   return issuerResource(issuer, issuers, caller.nowMs);
 }
 
 /** Locks an issuer of the tenant for a change. @throws Refusal `not_found` */
 export async function holdIssuer(trx: Transaction, tenant: TenantId, text: string): Promise<StoredIssuer> {
-  const id = issuerIdOf(text);
+  const id = requestedId('iss', text);
   await lockIssuer(trx, tenant, id, 'update');
   return orNotFound(await findIssuer(trx, tenant, id), 'issuer');
-}
-
-/** @throws Refusal `not_found` for any text that cannot be an id */
-export function issuerIdOf(text: string): IssuerId {
-  return orNotFound(parseId('iss', text), 'issuer');
 }
 
 export function issuerResource(

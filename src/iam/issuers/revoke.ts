@@ -9,13 +9,13 @@ import type { Transaction } from '../../store/transaction.ts';
 import type { Caller } from '../caller/caller.ts';
 import { mayGiveByIssuer } from '../caller/escalation.ts';
 import { asCaller } from '../caller/hold-caller.ts';
-import { invalidField, orNotFound } from '../caller/refusals.ts';
+import { invalidField, orNotFound, requestedId } from '../caller/refusals.ts';
 import { actorOf, auditRow } from '../change/audit-row.ts';
 import { change } from '../change/change.ts';
 import type { IssuerResource } from './entity.ts';
 import type { IssuerParts } from './parts.ts';
 import { deleteIssuerRow, findIssuer, type StoredIssuer, updateIssuerRow, writtenIssuer } from './queries.ts';
-import { holdIssuer, issuerIdOf, issuerResource } from './read.ts';
+import { holdIssuer, issuerResource } from './read.ts';
 import { countReferences, endSessionsOfIssuer, revokeProvedKeys, unlinkUsers } from './reference-queries.ts';
 import { refreshIssuerKeys } from './refresh-keys.ts';
 import { secondOf } from './write.ts';
@@ -128,7 +128,7 @@ function tooMany(): Refusal {
  */
 export async function refreshIssuer(parts: IssuerParts, caller: Caller, text: string): Promise<IssuerResource> {
   const { db, issuers } = parts;
-  const id = issuerIdOf(text);
+  const id = requestedId('iss', text);
   // A request to the issuer cannot be undone, so the caller's rights are verified in the database first.
   const issuer = orNotFound(await asCaller(db, caller, {}, (trx) => findIssuer(trx, caller.tenant, id)), 'issuer');
   if (issuer.jwks !== null) {

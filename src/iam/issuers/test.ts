@@ -8,13 +8,12 @@ import { loadIssuerById } from '../../store/issuer-records.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { isAuthorized } from '../caller/authorize.ts';
 import type { Caller } from '../caller/caller.ts';
-import { orNotFound } from '../caller/refusals.ts';
+import { orNotFound, requestedId } from '../caller/refusals.ts';
 import { component, described, flagOf, nullable, shownText, shownTextOrNull } from '../schema/keywords.ts';
 import { text } from '../schema/resource-parts.ts';
 import { closed, oneOf } from '../schema/schemas.ts';
 import type { IssuerParts, IssuerSettings } from './parts.ts';
 import { type PrincipalResult, provedPrincipal } from './proved-principal.ts';
-import { issuerIdOf } from './read.ts';
 
 export const issuerTestRequest = component(
   'IssuerTestRequest',
@@ -84,7 +83,7 @@ export async function testToken(
   token: string,
   nowMs: number,
 ): Promise<IssuerTest | undefined> {
-  const issuer = await loadIssuerById(q, tenant, issuerIdOf(id));
+  const issuer = await loadIssuerById(q, tenant, requestedId('iss', id));
   if (issuer === undefined) return undefined;
   const examined = await examineIssuerToken(token, issuer, nowMs);
   const unverified = readIssuerToken(token);

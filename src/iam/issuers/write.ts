@@ -12,7 +12,7 @@ import type { Transaction } from '../../store/transaction.ts';
 import type { Caller } from '../caller/caller.ts';
 import { mayGiveByIssuer, mayGiveRoles } from '../caller/escalation.ts';
 import { tenantGone, throwIfInvalid } from '../caller/refusals.ts';
-import { change } from '../change/change.ts';
+import { change, recorded } from '../change/change.ts';
 import { lockTenant } from '../tenants/queries.ts';
 import { sealRequested } from './client-secret.ts';
 import type { IssuerChanges, IssuerResource, NewIssuer } from './entity.ts';
@@ -49,9 +49,7 @@ export async function createIssuer(parts: IssuerParts, caller: Caller, request: 
     const sealed = sealRequested(parts, id, read.clientSecret);
     const place = { id, tenant_id: caller.tenant, nowMs: caller.nowMs };
     const row = await writeNewIssuer(trx, place, { values: read.values, sealed });
-    const created = issuerResource(row, parts.issuers, caller.nowMs);
-    audit.after = created;
-    return created;
+    return recorded(audit, undefined, issuerResource(row, parts.issuers, caller.nowMs));
   });
 }
 
@@ -130,9 +128,7 @@ export async function updateIssuer(
     const repasted = request.jwks !== undefined && request.jwks !== null;
     const sealed = sealRequested(parts, before.id, read.clientSecret);
     const row = await writeIssuer(trx, before, { values: read.values, sealed, repasted, nowMs: caller.nowMs });
-    audit.before = issuerResource(before, issuers, caller.nowMs);
-    audit.after = issuerResource(row, issuers, caller.nowMs);
-    return issuerResource(row, issuers, caller.nowMs);
+    return recorded(audit, issuerResource(before, issuers, caller.nowMs), issuerResource(row, issuers, caller.nowMs));
   });
 }
 

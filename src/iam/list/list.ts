@@ -187,7 +187,7 @@ function checkOf(binding: string, text: string): Buffer {
     .subarray(0, CHECK_BYTES);
 }
 
-function badCursor(): Refusal {
+export function badCursor(): Refusal {
   return new Refusal(
     'invalid_parameter',
     'The cursor does not belong to this list. Use next_cursor of the previous page.',

@@ -22,7 +22,7 @@ import {
   valid,
 } from '../caller/refusals.ts';
 import { OPERATOR } from '../change/audit-row.ts';
-import { type AuditDraft, change, changeAsSystem } from '../change/change.ts';
+import { type AuditDraft, change, changeAsSystem, recorded } from '../change/change.ts';
 import { lockRoles } from '../roles/lock-queries.ts';
 import { lockTenant } from '../tenants/queries.ts';
 import {
@@ -83,8 +83,7 @@ export async function createPolicy(
     refuseLockOut(caller, policy, force);
     const created = policyResource(await insertPolicy(trx, policy));
     audit.tenant = owner ?? undefined;
-    audit.after = created;
-    return created;
+    return recorded(audit, undefined, created);
   });
 }
 
@@ -165,9 +164,7 @@ export async function rewritePolicy(
   refuseLockOut(caller, after, force);
   const updated = policyResource(await updatePolicyRow(trx, before.id, after));
   audit.tenant = before.tenant_id ?? undefined;
-  audit.before = policyResource(before);
-  audit.after = updated;
-  return updated;
+  return recorded(audit, policyResource(before), updated);
 }
 
 async function policyAfter(trx: Transaction, policy: PolicyRow, changes: PolicyChanges): Promise<PolicyValues> {

@@ -9,7 +9,7 @@ import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayGive, mayWiden } from '../caller/escalation.ts';
 import { invalidField, NAME_FORM, orNotFound, tenantGone, throwIfInvalid, valid } from '../caller/refusals.ts';
-import { change } from '../change/change.ts';
+import { change, recorded } from '../change/change.ts';
 import { withoutRole } from '../issuers/entity.ts';
 import { issuersMapping, updateIssuerRow } from '../issuers/queries.ts';
 import { detachRoleFromAll, isRoleAttached } from '../policies/queries.ts';
@@ -35,9 +35,8 @@ export async function createRole(parts: AdminParts, caller: Caller, request: New
   return change(parts, caller, { action: 'role.create', target }, async ({ trx, caller, audit }) => {
     mayGive(caller, roleRecord(values));
     if ((await lockTenant(trx, caller.tenant, 'share')) === undefined) throw tenantGone();
-    const created = roleResource(await insertUnlessTaken(trx, { ...values, tenant_id: caller.tenant }));
-    audit.after = created;
-    return created;
+    const row = await insertUnlessTaken(trx, { ...values, tenant_id: caller.tenant });
+    return recorded(audit, undefined, roleResource(row));
   });
 }
 
@@ -110,10 +109,7 @@ export async function updateRole(
           : valid(parseConstraints(changes.resource_constraints)),
     };
     mayWiden(caller, roleRecord(role), roleRecord(changed));
-    audit.before = roleResource(role);
-    const updated = roleResource(await updateRoleRow(trx, changed));
-    audit.after = updated;
-    return updated;
+    return recorded(audit, roleResource(role), roleResource(await updateRoleRow(trx, changed)));
   });
 }
 

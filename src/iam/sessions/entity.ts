@@ -1,7 +1,6 @@
 /** Sessions: the definition of their columns and of what the API shows, to their user and to administrators. */
 
-import { type IssuerId, type KeyId, parseId, type SessionId, type UserId } from '../../domain/ids.ts';
-import { orNotFound } from '../caller/refusals.ts';
+import type { IssuerId, KeyId, SessionId, UserId } from '../../domain/ids.ts';
 import {
   column,
   columnsOf,
@@ -67,9 +66,4 @@ export interface SessionTimes {
  */
 export function idleMs({ login, tokens }: SessionTimes): number {
   return Math.max(login.refreshIdleMs, tokens.lifetimeMs);
-}
-
-/** @throws Refusal `not_found` for any text that cannot be an id */
-export function sessionIdOf(text: string): SessionId {
-  return orNotFound(parseId('ses', text), 'session');
 }

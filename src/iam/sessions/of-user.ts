@@ -2,13 +2,13 @@
 
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnUser } from '../caller/escalation.ts';
-import { orNotFound } from '../caller/refusals.ts';
+import { orNotFound, requestedId } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { type List, type ListQuery, paged } from '../list/list.ts';
 import { type UserResource, userResource } from '../users/entity.ts';
-import { holdUser, userIdOf } from '../users/find.ts';
+import { holdUser } from '../users/find.ts';
 import { findUser } from '../users/queries.ts';
-import { idleMs, type SessionResource, type SessionTimes, sessionIdOf, sessionResource } from './entity.ts';
+import { idleMs, type SessionResource, type SessionTimes, sessionResource } from './entity.ts';
 import { countActiveSessions, findActiveSession, listActiveSessions, lockActiveSession } from './list-queries.ts';
 import { endSession, endSessionsOfUser } from './queries.ts';
 
@@ -43,7 +43,7 @@ export async function getUserSession(
 ): Promise<SessionResource> {
   const userId = await existing(parts, caller, user);
   const found = orNotFound(
-    await findActiveSession(parts.db.knex, userId, sessionIdOf(session), idleMs(parts)),
+    await findActiveSession(parts.db.knex, userId, requestedId('ses', session), idleMs(parts)),
     'session',
   );
   return sessionResource(found, currentOf(caller));
@@ -63,7 +63,7 @@ export async function endUserSession(
   await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
     const { user: owner, allowPolicies } = await holdUser(trx, caller, user);
     await mayActOnUser(trx, caller, owner, allowPolicies);
-    const id = sessionIdOf(session);
+    const id = requestedId('ses', session);
     const found = orNotFound(await lockActiveSession(trx, owner.id, id, idleMs(parts)), 'session');
     checkPreconditions(sessionResource(found, currentOf(caller)));
     await endSession(trx, id);
@@ -84,7 +84,7 @@ export async function endUserSessions(parts: AdminParts, caller: Caller, id: str
 }
 
 async function existing({ db }: UserSessionParts, caller: Caller, text: string) {
-  const user = orNotFound(await findUser(db.knex, caller.tenant, userIdOf(text)), 'user');
+  const user = orNotFound(await findUser(db.knex, caller.tenant, requestedId('usr', text)), 'user');
   return user.id;
 }
 

@@ -8,10 +8,10 @@ import { Refusal } from '../../domain/errors.ts';
 import type { SessionId, TenantId, UserId } from '../../domain/ids.ts';
 import type { AuthParts } from '../auth/parts.ts';
 import type { Caller } from '../caller/caller.ts';
-import { mustExchange, orNotFound } from '../caller/refusals.ts';
+import { mustExchange, orNotFound, requestedId } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { type List, type ListQuery, paged } from '../list/list.ts';
-import { idleMs, type SessionResource, sessionIdOf, sessionResource } from './entity.ts';
+import { idleMs, type SessionResource, sessionResource } from './entity.ts';
 import { countActiveSessions, findActiveSession, listActiveSessions, lockActiveSession } from './list-queries.ts';
 import { endSession, endSessionsOfUser } from './queries.ts';
 
@@ -59,7 +59,7 @@ export async function listSessions(parts: AuthParts, caller: Caller, query: List
 export async function getSession(parts: AuthParts, caller: Caller, text: string): Promise<SessionResource> {
   const { userId, sessionId } = ownSession(caller);
   const session = orNotFound(
-    await findActiveSession(parts.db.knex, userId, sessionIdOf(text), idleMs(parts)),
+    await findActiveSession(parts.db.knex, userId, requestedId('ses', text), idleMs(parts)),
     'session',
   );
   return sessionResource(session, sessionId);
@@ -72,7 +72,7 @@ export async function getSession(parts: AuthParts, caller: Caller, text: string)
  */
 export async function endOwnSession(parts: AuthParts, caller: Caller, text: string): Promise<void> {
   const { userId, tenantId, sessionId } = ownSession(caller);
-  const id = sessionIdOf(text);
+  const id = requestedId('ses', text);
   const entry = { action: 'auth.end_session', target: { type: 'session', id }, existing: true } as const;
   await change(parts, caller, entry, async ({ trx, audit, checkPreconditions }) => {
     audit.tenant = tenantId;

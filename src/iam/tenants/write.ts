@@ -6,7 +6,7 @@ import { brokenConstraint } from '../../store/faults.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { invalidField, orNotFound, throwIfInvalid } from '../caller/refusals.ts';
-import { type AuditDraft, change } from '../change/change.ts';
+import { type AuditDraft, change, recorded } from '../change/change.ts';
 import { localAdministrators, lockAdministrators } from '../users/administrator-queries.ts';
 import { refuseWithoutAdministrator } from '../users/checks.ts';
 import {
@@ -41,9 +41,7 @@ export async function createTenant(parts: AdminParts, caller: Caller, request: N
   };
   return change(parts, caller, { action: 'tenant.create', target: { type: 'tenant', id } }, async ({ trx, audit }) => {
     audit.tenant = id;
-    const created = tenantResource(await insertTenant(trx, values).catch(refuseTaken));
-    audit.after = created;
-    return created;
+    return recorded(audit, undefined, tenantResource(await insertTenant(trx, values).catch(refuseTaken)));
   });
 }
 
@@ -152,8 +150,5 @@ async function written(
   before: TenantRow,
   after: TenantRow,
 ): Promise<TenantResource> {
-  const updated = tenantResource(await updateTenantRow(trx, after));
-  audit.before = tenantResource(before);
-  audit.after = updated;
-  return updated;
+  return recorded(audit, tenantResource(before), tenantResource(await updateTenantRow(trx, after)));
 }

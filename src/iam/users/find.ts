@@ -1,12 +1,12 @@
 /** Reads users of the effective tenant. A user of another tenant is reported like one that does not exist. */
 
-import { parseId, type TenantId, type UserId } from '../../domain/ids.ts';
+import type { TenantId, UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
-import { orNotFound } from '../caller/refusals.ts';
+import { orNotFound, requestedId } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { ordersBy } from '../list/sort.ts';
 import type { PolicyRow } from '../policies/entity.ts';
@@ -40,12 +40,7 @@ export async function listUsersPage(
 
 /** @throws Refusal `not_found` */
 export async function getUser(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
-  return userResource(await existing(parts.db.knex, caller.tenant, userIdOf(id)));
-}
-
-/** @throws Refusal `not_found` for any text that cannot be an id */
-export function userIdOf(text: string): UserId {
-  return orNotFound(parseId('usr', text), 'user');
+  return userResource(await existing(parts.db.knex, caller.tenant, requestedId('usr', id)));
 }
 
 /** A user that is locked for a change. */
@@ -63,7 +58,7 @@ interface HeldUser {
  * @throws Refusal `not_found`
  */
 export async function holdUser(trx: Transaction, caller: HeldCaller, text: string): Promise<HeldUser> {
-  const id = userIdOf(text);
+  const id = requestedId('usr', text);
   const held = await lockedUser(trx, caller.tenant, id, lockUserUnlessHolder(trx, caller.tenant, id, ADMIN));
   // A user that became an administrator while this transaction waited for the row is locked as well. The wait below can
   // then end in a

@@ -23,7 +23,7 @@ import { applyingBudgets } from '../budgets/applying.ts';
 import { type AdminParts, type Caller, isOwnUser } from '../caller/caller.ts';
 import { mayActOnUser, mayGiveRoles } from '../caller/escalation.ts';
 import { orNotFound, throwIfInvalid } from '../caller/refusals.ts';
-import { change } from '../change/change.ts';
+import { change, recorded } from '../change/change.ts';
 import { revealOnce } from '../change/idempotency.ts';
 import { rateLimitErrors, storedRateLimits } from '../schema/rate-limits.ts';
 import { endSessionsOfUser } from '../sessions/queries.ts';
@@ -80,8 +80,7 @@ export async function createUser(
     if (roles.length > 0) await (await applyingBudgets(trx, tenant)).refuseManyOfUser(id);
     const user = await findUser(trx, tenant, id);
     if (user === undefined) throw new Fault('a new user is missing');
-    audit.after = userResource(user);
-    return userResource(user);
+    return recorded(audit, undefined, userResource(user));
   });
   return { ...resource, ...(setup === undefined ? {} : revealOnce(caller, { password_setup_token: setup.text })) };
 }
@@ -144,9 +143,7 @@ export async function updateUser(
     await withUniqueEmail(updateUserRow(trx, columns));
     const changed = await findUser(trx, user.tenant_id, user.id);
     if (changed === undefined) throw new Fault('a locked user is missing');
-    audit.before = userResource(user);
-    audit.after = userResource(changed);
-    return userResource(changed);
+    return recorded(audit, userResource(user), userResource(changed));
   });
 }
 

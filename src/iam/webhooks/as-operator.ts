@@ -4,14 +4,14 @@ import { makeId, type TenantId } from '../../domain/ids.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { orNotFound } from '../caller/refusals.ts';
+import { orNotFound, requestedId } from '../caller/refusals.ts';
 import { auditRow, OPERATOR } from '../change/audit-row.ts';
 import { changeAsSystem } from '../change/change.ts';
 import type { SendParts } from './attempt.ts';
 import { replayOf, sendTest } from './deliveries.ts';
 import { type DeliveryRow, type NewWebhook, type WebhookRow, webhookResource } from './entity.ts';
 import { deleteWebhookRow, type WebhookRef, webhookRef } from './queries.ts';
-import { holdWebhook, webhookIdOf } from './read.ts';
+import { holdWebhook } from './read.ts';
 import { makeSecret, sealSecret } from './secret.ts';
 import { readNewWebhook } from './values.ts';
 import { writeNewWebhook, writeSecret } from './write.ts';
@@ -25,7 +25,7 @@ interface Issued {
 
 /** Returns the webhook of an id, in any tenant. @throws Refusal `not_found` */
 export async function webhookOfId(q: Queryable, text: string): Promise<WebhookRef> {
-  return orNotFound(await webhookRef(q, webhookIdOf(text)), 'webhook');
+  return orNotFound(await webhookRef(q, requestedId('whk', text)), 'webhook');
 }
 
 /** @throws Refusal `invalid_field`, `already_exists`, `quota_exceeded`, `tenant_mismatch` for an unknown tenant */

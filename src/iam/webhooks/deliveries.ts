@@ -1,12 +1,12 @@
 /** Replays a delivery, and sends a test. */
 
 import { Refusal } from '../../domain/errors.ts';
-import { makeId, parseId, type WebhookId } from '../../domain/ids.ts';
+import { makeId, type WebhookId } from '../../domain/ids.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { Caller } from '../caller/caller.ts';
 import { asCaller } from '../caller/hold-caller.ts';
-import { orNotFound } from '../caller/refusals.ts';
+import { orNotFound, requestedId } from '../caller/refusals.ts';
 import { actorOf, auditRow } from '../change/audit-row.ts';
 import { change } from '../change/change.ts';
 import { attemptDelivery, type SendParts, type WebhookParts } from './attempt.ts';
@@ -35,7 +35,7 @@ export async function replayDelivery(
 
 /** Makes a delivery of a webhook due. @throws Refusal `not_found` */
 export async function replayOf(trx: Queryable, id: WebhookId, text: string): Promise<DeliveryRow> {
-  return orNotFound(await replayDeliveryRow(trx, id, orNotFound(parseId('dlv', text), 'delivery')), 'delivery');
+  return orNotFound(await replayDeliveryRow(trx, id, requestedId('dlv', text)), 'delivery');
 }
 
 /**

@@ -33,11 +33,8 @@ export async function findWebhook(
   id: WebhookId,
   lock = false,
 ): Promise<WebhookRow | undefined> {
-  const { rows } = await q.raw<{ rows: WebhookRow[] }>(
-    `select ${COLUMNS.join(', ')} from webhooks where tenant_id = :tenant and id = :id ${lock ? 'for update' : ''}`,
-    { tenant, id },
-  );
-  return rows[0];
+  const found = q<WebhookRow>('webhooks').where({ tenant_id: tenant, id });
+  return (lock ? found.forUpdate() : found).first(COLUMNS);
 }
 
 /** A webhook and its tenant. */

@@ -1,10 +1,10 @@
 /** Reads webhooks and their deliveries. */
 
-import { parseId, type TenantId, type WebhookId } from '../../domain/ids.ts';
+import type { TenantId } from '../../domain/ids.ts';
 import { present } from '../../domain/objects.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
-import { orNotFound } from '../caller/refusals.ts';
+import { orNotFound, requestedId } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { countDeliveries, type DeliveryFilter, listDeliveries } from './delivery-queries.ts';
 import {
@@ -68,10 +68,5 @@ export function holdWebhook(trx: Queryable, tenant: TenantId, text: string): Pro
 }
 
 async function webhookOf(q: Queryable, tenant: TenantId, text: string, lock = false): Promise<WebhookRow> {
-  return orNotFound(await findWebhook(q, tenant, webhookIdOf(text), lock), 'webhook');
-}
-
-/** @throws Refusal `not_found` for any text that cannot be an id */
-export function webhookIdOf(text: string): WebhookId {
-  return orNotFound(parseId('whk', text), 'webhook');
+  return orNotFound(await findWebhook(q, tenant, requestedId('whk', text), lock), 'webhook');
 }

@@ -6,8 +6,8 @@ import type { SecretKeys } from '../../identity/seal.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
-import { tenantGone } from '../caller/refusals.ts';
-import { change } from '../change/change.ts';
+import { requestedId, tenantGone } from '../caller/refusals.ts';
+import { change, recorded } from '../change/change.ts';
 import { revealOnce } from '../change/idempotency.ts';
 import { lockTenant } from '../tenants/queries.ts';
 import type { WebhookParts } from './attempt.ts';
@@ -28,7 +28,7 @@ import {
   type WebhookRef,
   type WebhookValues,
 } from './queries.ts';
-import { holdWebhook, webhookIdOf } from './read.ts';
+import { holdWebhook } from './read.ts';
 import { makeSecret, sealSecret } from './secret.ts';
 import { maySend, readNewWebhook, readWebhookChanges } from './values.ts';
 
@@ -44,9 +44,7 @@ export async function createWebhook(parts: WebhookParts, caller: Caller, request
   const resource = await change(parts, caller, { action: 'webhook.create', target }, async ({ trx, caller, audit }) => {
     maySend(caller, values);
     const row = await writeNewWebhook(trx, { id, tenant_id: caller.tenant }, values, sealSecret(parts, id, secret));
-    const created = webhookResource(row, caller.nowMs);
-    audit.after = created;
-    return created;
+    return recorded(audit, undefined, webhookResource(row, caller.nowMs));
   });
   return { ...resource, ...revealOnce(caller, { secret }) };
 }
@@ -96,10 +94,8 @@ export async function updateWebhook(
     checkPreconditions(webhookResource(before, caller.nowMs));
     const values = readWebhookChanges(before, request, parts.webhooks.fetch.allowedHosts);
     maySend(caller, values);
-    const after = webhookResource(await writeWebhook(trx, before, values), caller.nowMs);
-    audit.before = webhookResource(before, caller.nowMs);
-    audit.after = after;
-    return after;
+    const row = await writeWebhook(trx, before, values);
+    return recorded(audit, webhookResource(before, caller.nowMs), webhookResource(row, caller.nowMs));
   });
 }
 
@@ -115,10 +111,8 @@ export async function rotateWebhook(parts: WebhookParts, caller: Caller, text: s
   const resource = await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
     const before = await holdWebhook(trx, caller.tenant, text);
     checkPreconditions(webhookResource(before, caller.nowMs));
-    const after = webhookResource(await writeSecret(trx, parts, before, secret), caller.nowMs);
-    audit.before = webhookResource(before, caller.nowMs);
-    audit.after = after;
-    return after;
+    const row = await writeSecret(trx, parts, before, secret);
+    return recorded(audit, webhookResource(before, caller.nowMs), webhookResource(row, caller.nowMs));
   });
   return { ...resource, ...revealOnce(caller, { secret }) };
 }
@@ -139,6 +133,6 @@ export async function deleteWebhook(parts: AdminParts, caller: Caller, text: str
     const before = await holdWebhook(trx, caller.tenant, text);
     checkPreconditions(webhookResource(before, caller.nowMs));
     audit.before = webhookResource(before, caller.nowMs);
-    await deleteWebhookRow(trx, webhookIdOf(text));
+    await deleteWebhookRow(trx, requestedId('whk', text));
   });
 }
