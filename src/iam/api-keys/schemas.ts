@@ -6,7 +6,7 @@ import { type Static, Type } from 'typebox';
 import type { FieldError } from '../../domain/problem-details.ts';
 import { ordersBy } from '../list/sort.ts';
 import { notBoth } from '../schema/grammar.ts';
-import { asksAlso, component, countOf, described, flagOf, nullable } from '../schema/keywords.ts';
+import { asksAlso, component, countOf, described, flagOf, nullable, optionalText } from '../schema/keywords.ts';
 import { keyId, rejection, text } from '../schema/resource-parts.ts';
 import { closed, countedPage, dryRun, oneOf, only, searchText, tenantFilter } from '../schema/schemas.ts';
 import { ApiKey, MAX_LIFETIME_DAYS, newKey } from './entity.ts';
@@ -20,9 +20,7 @@ export const keyOrders = ordersBy(KEY_ORDERS, '-created_at');
 
 const filters = {
   user_id: Type.Optional(Type.String({ maxLength: 64 })),
-  created_by: Type.Optional(
-    Type.String({ maxLength: 64, description: 'The id of the user or API key that created the key.' }),
-  ),
+  created_by: optionalText(64, 'The id of the user or API key that created the key.'),
   expires_before: Type.Optional(Type.String({ format: 'date-time', maxLength: 64 })),
   without_expiry: only('`true`: keys that never expire.'),
   unused_days: Type.Optional(
@@ -32,9 +30,7 @@ const filters = {
       description: 'Keys that are at least this many days old and were not used in that time.',
     }),
   ),
-  issuer: Type.Optional(
-    Type.String({ maxLength: 64, description: 'Keys that tokens of the issuer with this name prove.' }),
-  ),
+  issuer: optionalText(64, 'Keys that tokens of the issuer with this name prove.'),
   prefix: Type.Optional(
     Type.String({
       minLength: 1,

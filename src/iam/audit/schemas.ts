@@ -1,7 +1,7 @@
 /** The schemas of /v1/iam/audit. */
 
 import { type Static, Type } from 'typebox';
-import { component, countOf, nullable, shownTextOrNull } from '../schema/keywords.ts';
+import { component, countOf, filterText, nullable, shownTextOrNull } from '../schema/keywords.ts';
 import { instant, text } from '../schema/resource-parts.ts';
 import { closed, countedPage, names, oneOf, searchText, tenantFilter, timeParameter } from '../schema/schemas.ts';
 
@@ -65,21 +65,9 @@ export const auditQuery = Type.Object(
   {
     ...countedPage,
     ...tenantFilter,
-    actor: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 64,
-        description: 'An id, or `system` or `anonymous` for actors without an id.',
-      }),
-    ),
-    action: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'As in auth.login.' })),
-    target: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 400,
-        description: 'An id or a name, or with its type before it: role/auditor.',
-      }),
-    ),
+    actor: filterText(64, 'An id, or `system` or `anonymous` for actors without an id.'),
+    action: filterText(64, 'As in auth.login.'),
+    target: filterText(400, 'An id or a name, or with its type before it: role/auditor.'),
     q: searchText(
       'Any part of the name or email address of the actor or of the target, in any case; or a whole id, request id, name of a target, or prefix of a key. A search is not counted.',
     ),

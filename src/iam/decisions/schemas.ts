@@ -2,7 +2,16 @@
 
 import { type Static, Type } from 'typebox';
 import { Explanation } from '../explain/schemas.ts';
-import { component, countOf, described, flagOf, nullable, shownText, shownTextOrNull } from '../schema/keywords.ts';
+import {
+  component,
+  countOf,
+  described,
+  filterText,
+  flagOf,
+  nullable,
+  shownText,
+  shownTextOrNull,
+} from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { closed, countedPage, names, oneOf, page, tenantFilter, timeParameter } from '../schema/schemas.ts';
 
@@ -90,9 +99,6 @@ export const Decisions = component(
 
 export type CountQuery = Readonly<Static<typeof countFilters>>;
 export type DecisionsReport = Static<typeof Decisions>;
-
-const filterText = (maxLength: number, description: string) =>
-  Type.Optional(Type.String({ minLength: 1, maxLength, description }));
 
 export const recentFilters = Type.Object(
   {

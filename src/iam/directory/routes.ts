@@ -7,7 +7,7 @@ import type { DirectoryService } from '../auth/directory-service.ts';
 import { authorize } from '../caller/authorize.ts';
 import type { Caller } from '../caller/caller.ts';
 import { MAX_USERNAME_LENGTH } from '../change/audit-row.ts';
-import { component, described, shownText } from '../schema/keywords.ts';
+import { component, described, filterText, optionalText, shownText } from '../schema/keywords.ts';
 import { closed, oneOf } from '../schema/schemas.ts';
 import { type DirectoryTestParts, testDirectory } from './test.ts';
 
@@ -16,19 +16,8 @@ const question = component(
   Type.Object(
     {
       username: Type.String({ maxLength: MAX_USERNAME_LENGTH, description: 'The username as in a login.' }),
-      password: Type.Optional(
-        Type.String({
-          maxLength: 1024,
-          description: 'If absent, the test runs all steps except the bind as the user.',
-        }),
-      ),
-      directory: Type.Optional(
-        Type.String({
-          minLength: 1,
-          maxLength: 64,
-          description: '`ldap.name`. Default: the directory that a login with this name would use first.',
-        }),
-      ),
+      password: optionalText(1024, 'If absent, the test runs all steps except the bind as the user.'),
+      directory: filterText(64, '`ldap.name`. Default: the directory that a login with this name would use first.'),
     },
     { ...closed, examples: [{ username: 'alice' }] },
   ),

@@ -11,21 +11,27 @@ import { budget, period, unit } from '../budgets/entity.ts';
 import { newPolicy } from '../policies/entity.ts';
 import { newRole } from '../roles/entity.ts';
 import { aPermission, aTenantId, notBoth } from '../schema/grammar.ts';
-import { asksAlso, component, described, flagOf, nullable, shownText, shownTextOrNull } from '../schema/keywords.ts';
+import {
+  asksAlso,
+  component,
+  described,
+  filterText,
+  flagOf,
+  nullable,
+  optionalText,
+  shownText,
+  shownTextOrNull,
+} from '../schema/keywords.ts';
 import { Conditions, Constraints, instant, keyId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
 import { closed, oneOf, page, timeParameter } from '../schema/schemas.ts';
 
 const request = {
-  subject: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 254,
-      description:
-        'The id of a user or a key, the email address of a user, or the shown prefix or the name of a key. Never a whole key.',
-    }),
+  subject: filterText(
+    254,
+    'The id of a user or a key, the email address of a user, or the shown prefix or the name of a key. Never a whole key.',
   ),
-  credential: Type.Optional(Type.String({ maxLength: 16_384, description: 'An API key or an access token.' })),
-  tenant_id: Type.Optional(Type.String({ maxLength: 1024, description: 'The value of X-Tenant-ID.' })),
+  credential: optionalText(16_384, 'An API key or an access token.'),
+  tenant_id: optionalText(1024, 'The value of X-Tenant-ID.'),
   method: Type.String({ minLength: 1, maxLength: 64 }),
   path: Type.String({ maxLength: 65_536 }),
   client_ip: Type.Optional(
@@ -34,8 +40,8 @@ const request = {
     ),
   ),
   time: timeParameter('Default: now.'),
-  body: Type.Optional(Type.String({ maxLength: 131_072, description: 'The body of the request as text.' })),
-  content_type: Type.Optional(Type.String({ maxLength: 1024, description: 'Default: application/json.' })),
+  body: optionalText(131_072, 'The body of the request as text.'),
+  content_type: optionalText(1024, 'Default: application/json.'),
 };
 
 export const explainRequest = component(

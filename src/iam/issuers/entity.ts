@@ -19,7 +19,7 @@ import {
   unselected,
 } from '../schema/entity.ts';
 import { aName } from '../schema/grammar.ts';
-import { asksAlso, dateTime, flagOf, nullable, shownTextOrNull } from '../schema/keywords.ts';
+import { asksAlso, dateTime, filterText, flagOf, nullable, shownTextOrNull } from '../schema/keywords.ts';
 import { instant, prefixedId, tenantId, text, texts } from '../schema/resource-parts.ts';
 import { closed, oneOf, roleNames, searchText, title } from '../schema/schemas.ts';
 
@@ -96,9 +96,7 @@ export interface IssuerSso {
 const ssoParts = {
   client_id: Type.String({ minLength: 1, maxLength: 255 }),
   label: title(100),
-  required_acr: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 255, description: 'The `acr` that the ID token must have.' }),
-  ),
+  required_acr: filterText(255, 'The `acr` that the ID token must have.'),
 };
 
 interface IssuerSsoRequest {
@@ -122,12 +120,9 @@ const ssoRequest = Type.Unsafe<IssuerSsoRequest | null>({
     Type.Object(
       {
         ...ssoParts,
-        client_secret: Type.Optional(
-          Type.String({
-            minLength: 1,
-            maxLength: 1024,
-            description: 'Stored sealed, and never shown. Absent in an update: the stored secret stays.',
-          }),
+        client_secret: filterText(
+          1024,
+          'Stored sealed, and never shown. Absent in an update: the stored secret stays.',
         ),
         scopes: ssoScopes,
       },

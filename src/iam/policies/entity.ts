@@ -17,7 +17,7 @@ import {
   shownComponent,
 } from '../schema/entity.ts';
 import { aName, someConditions } from '../schema/grammar.ts';
-import { asksAlso, flagOf } from '../schema/keywords.ts';
+import { asksAlso, flagOf, optionalText } from '../schema/keywords.ts';
 import { Conditions, instant, notices, text, texts } from '../schema/resource-parts.ts';
 import { description, oneOf, roleNames, searchText, somePatterns, someResourcePatterns } from '../schema/schemas.ts';
 
@@ -72,7 +72,7 @@ export const policyFilter = Type.Object({
   mode: Type.Optional(mode),
   enabled: Type.Optional(Type.Boolean()),
   applies_to: Type.Optional(appliesTo),
-  role: Type.Optional(Type.String({ maxLength: 64, description: 'A role that the policy is attached to.' })),
+  role: optionalText(64, 'A role that the policy is attached to.'),
   global: Type.Optional(flagOf("`true`: only global policies. `false`: only the tenant's policies.")),
 });
 export type PolicyFilter = Static<typeof policyFilter>;

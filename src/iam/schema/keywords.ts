@@ -32,6 +32,16 @@ export function shownTextOrNull(description: string) {
   return nullable(shownText(description));
 }
 
+/** A text of a request, which may be absent or empty. */
+export function optionalText(maxLength: number, description: string) {
+  return Type.Optional(Type.String({ maxLength, description }));
+}
+
+/** A text of a request that selects rows. It may be absent, and is not empty. */
+export function filterText(maxLength: number, description: string) {
+  return Type.Optional(Type.String({ minLength: 1, maxLength, description }));
+}
+
 /** A whole number from 0 on, with a description. */
 export function countOf(description: string) {
   return Type.Integer({ minimum: 0, description });

@@ -13,7 +13,7 @@ import {
   RESOURCE_NAME,
   TENANT_ID_PATTERN,
 } from './grammar.ts';
-import { asksAlso, described, flagOf } from './keywords.ts';
+import { asksAlso, described, filterText, flagOf } from './keywords.ts';
 
 /** One of a few words. An `enum` has one error for an invalid value, and a union of constants has several. */
 export function oneOf<const T extends string>(...words: readonly T[]) {
@@ -115,13 +115,7 @@ export const page = {
   limit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: MAX_LIMIT, description: 'The number of rows of a page. Default: 50.' }),
   ),
-  cursor: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: MAX_CURSOR_LENGTH,
-      description: 'The `next_cursor` of the previous page, or of the export that stopped.',
-    }),
-  ),
+  cursor: filterText(MAX_CURSOR_LENGTH, 'The `next_cursor` of the previous page, or of the export that stopped.'),
 };
 
 /** The parameters of a list whose rows can be counted. */

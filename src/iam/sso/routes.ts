@@ -13,7 +13,7 @@ import { type Answer, type Endpoint, publicEndpoint, type RequestInput } from '.
 import { cookieName, readCookie, setCookie } from '../auth/cookie.ts';
 import { ownOrigin, pageScheme } from '../auth/origin.ts';
 import { type AnyInput, pageOf, provenance } from '../auth/provenance.ts';
-import { component, flagOf, shownText } from '../schema/keywords.ts';
+import { component, flagOf, optionalText, shownText } from '../schema/keywords.ts';
 import { closed } from '../schema/schemas.ts';
 import { finishLogin, startLogin } from './login.ts';
 import { logoutByProvider } from './logout.ts';
@@ -41,12 +41,12 @@ const SsoIssuers = component(
 );
 
 const tenantQuery = {
-  tenant: Type.Optional(Type.String({ maxLength: 64, description: 'Only the issuers of this tenant.' })),
+  tenant: optionalText(64, 'Only the issuers of this tenant.'),
 };
 const StartQuery = Type.Object(
   {
     ...tenantQuery,
-    next: Type.Optional(Type.String({ maxLength: 2048, description: 'The path of the console after the login.' })),
+    next: optionalText(2048, 'The path of the console after the login.'),
   },
   closed,
 );

@@ -3,7 +3,7 @@
 import { type Static, Type } from 'typebox';
 import { ordersBy } from '../list/sort.ts';
 import { aTenantId } from '../schema/grammar.ts';
-import { component, countOf, nullable, shownText, shownTextOrNull } from '../schema/keywords.ts';
+import { component, countOf, nullable, optionalText, shownText, shownTextOrNull } from '../schema/keywords.ts';
 import { closed, names, page, tenantFilter, title } from '../schema/schemas.ts';
 
 export const USAGE_GROUPS = ['model', 'key', 'user', 'day', 'tenant'] as const;
@@ -52,9 +52,7 @@ export const usageFilters = Type.Object(
         description: '`tenant` needs `tenant_id=*`. Default: no grouping.',
       }),
     ),
-    key_id: Type.Optional(
-      Type.String({ maxLength: 64, description: 'Only the usage of this API key, in the total and in each group.' }),
-    ),
+    key_id: optionalText(64, 'Only the usage of this API key, in the total and in each group.'),
     sort: usageOrders.parameter,
     include: names,
   },

@@ -19,7 +19,7 @@ import {
   unselected,
 } from '../schema/entity.ts';
 import { aName, aPassword, aTenantId } from '../schema/grammar.ts';
-import { component, described, nullable, shownText } from '../schema/keywords.ts';
+import { component, described, nullable, optionalText, shownText, shownTextOrNull } from '../schema/keywords.ts';
 import { rateLimits, rateLimitsOrNull } from '../schema/rate-limits.ts';
 import { instant, metadataPairs, tenantId, text, userId, withheld } from '../schema/resource-parts.ts';
 import { closed, email, metadata, oneOf, only, roleNames, searchText, title, visibleText } from '../schema/schemas.ts';
@@ -37,8 +37,6 @@ const directoryStatus = oneOf<'active' | DirectorySuspension>(
 
 const roles = (options: { readonly description: string }) =>
   Type.Unsafe<readonly RoleName[]>(Type.Array(text, options));
-
-const optionalText = (description: string) => nullable(Type.String({ description }));
 
 /** `issuer:<name>`: the name that the issuer had when its token created the user. */
 export type UserSource = 'local' | 'ldap' | `issuer:${string}`;
@@ -62,7 +60,7 @@ export type IdentityRequest = Static<typeof identity>;
 
 export const user = {
   id: column(userId),
-  email: column(optionalText('Null for users whose directory has no email address for them.'), {
+  email: column(shownTextOrNull('Null for users whose directory has no email address for them.'), {
     accepts: email,
     changes: true,
   }),
@@ -120,7 +118,7 @@ export const user = {
   email_conflict: converted(
     nullable(text),
     Type.Optional(
-      optionalText(
+      shownTextOrNull(
         'Only of users of a directory: the address that it shows, if another user has it. `email` is null then. Read-only.',
       ),
     ),
@@ -152,7 +150,7 @@ export interface UserResource extends ResourceOf<typeof user> {}
 
 /** The filters of the list of users, and of a change of several users. */
 export const userFilters = {
-  role: Type.Optional(Type.String({ maxLength: 64, description: 'Users that hold the role.' })),
+  role: optionalText(64, 'Users that hold the role.'),
   status: Type.Optional(user.status.shows),
   email: Type.Optional(Type.String({ maxLength: 254 })),
   q: searchText('Any part of the name, email address or department, in any case.'),
@@ -192,9 +190,7 @@ export const newUser = newComponent('NewUser', user, {
 });
 
 const currentPassword = (change: string) =>
-  Type.Optional(
-    Type.String({ maxLength: 1024, description: `The caller's current password. Required for ${change}.` }),
-  );
+  optionalText(1024, `The caller's current password. Required for ${change}.`);
 
 export const userChanges = component(
   'UserChanges',

@@ -1,7 +1,7 @@
 /** The schemas of a change of several users. */
 
 import { Type } from 'typebox';
-import { component, countOf, flagOf, nullable } from '../schema/keywords.ts';
+import { component, countOf, flagOf, nullable, optionalText } from '../schema/keywords.ts';
 import { rejection, text } from '../schema/resource-parts.ts';
 import { closed, dryRun, oneOf } from '../schema/schemas.ts';
 import { userFilters } from './entity.ts';
@@ -20,9 +20,7 @@ export const severalUsers = component(
   Type.Object(
     {
       action: oneOf('deactivate', 'add_role', 'remove_role'),
-      role: Type.Optional(
-        Type.String({ maxLength: 64, description: 'The role to add or to remove. Not for `deactivate`.' }),
-      ),
+      role: optionalText(64, 'The role to add or to remove. Not for `deactivate`.'),
       ids: Type.Optional(
         Type.Array(Type.String({ maxLength: 64 }), {
           minItems: 1,
