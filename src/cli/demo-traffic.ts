@@ -59,10 +59,10 @@ const PRICES = parsePrices([
 
 /** Sets the prices if no list was ever set. @returns the prices in force */
 async function ensurePrices(parts: AdminParts): Promise<PriceTable> {
-  const present = await readPrices(parts.db.pool.run);
+  const present = await readPrices(parts.db.knex);
   if (present.version > 0) return compilePrices(present);
   const set = await importPrices(parts, { prices: PRICES, replaces: true, seen: 0 });
-  return compilePrices(set ?? (await readPrices(parts.db.pool.run)));
+  return compilePrices(set ?? (await readPrices(parts.db.knex)));
 }
 
 /** Ten minutes of one client. */

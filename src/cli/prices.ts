@@ -22,7 +22,7 @@ import { NO_CACHE, withStore } from './with-store.ts';
 /** Prints the version and the currency, and one line for each price. */
 export async function pricesListCommand(args: Arguments): Promise<number> {
   await withStore(args, async ({ db }, { config }) => {
-    const list = await readPrices(db.pool.run);
+    const list = await readPrices(db.knex);
     const of = list.setAt === undefined ? 'no list was set yet' : `set at ${list.setAt.toISOString()}`;
     write(`Version ${list.version}, ${of}. ${config.prices.currency} for 1,000,000 tokens.`);
     for (const price of list.prices) write(priceText(price));
@@ -44,7 +44,7 @@ export async function pricesImportCommand(args: Arguments): Promise<number> {
   return withStore(args, async ({ db }, { config }) => {
     const { currency } = config.prices;
     const prices = file === undefined ? await tablePrices(currency, provider, q) : await filePrices(file);
-    const list = await readPrices(db.pool.run);
+    const list = await readPrices(db.knex);
     const changes = differenceOf(list.prices, prices, replaces);
     for (const line of changes) write(line);
     const same = prices.length - changes.filter((line) => !line.startsWith('-')).length;

@@ -10,7 +10,6 @@ import { type CheckHandler, createCheckHandler } from '../extauthz/check-handler
 import { limiterOver, readingLimiter, settlingWith } from '../extauthz/limiter.ts';
 import { type ExtAuthzOptions, type ExtAuthzServer, startExtAuthz } from '../extauthz/server.ts';
 import { readiness } from '../http/health.ts';
-import { hasIssuers } from '../store/issuer-records.ts';
 import { watchCalls } from '../telemetry/grpc-metrics.ts';
 import { watchAccessLog, watchMetering } from '../telemetry/metering-metrics.ts';
 import { certificateEnd, watchQuotas } from '../telemetry/state-metrics.ts';
@@ -51,8 +50,6 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
   const services = await startCredentialCache(wiring, starting);
   const { keys, feed, live } = services;
   await startReplica(wiring, feed, identity, starting);
-  // A check with the first token of a user begins a transaction. It must not wait until its modules are loaded.
-  if (await hasIssuers(wiring.store.db)) wiring.store.db.loadKnex();
 
   let draining = false;
   const ready = readiness({

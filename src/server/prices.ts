@@ -9,7 +9,7 @@ import { readPrices } from '../store/price-lists.ts';
 const RETRY_MS = 1000;
 
 interface PricesParts {
-  readonly db: Pick<Database, 'pool'>;
+  readonly db: Pick<Database, 'knex'>;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -48,7 +48,7 @@ export class Prices implements ChangeListener {
 
   /** Rejects with a Fault if the store cannot answer. */
   async start(): Promise<void> {
-    this.#table = compilePrices(await readPrices(this.#parts.db.pool.run));
+    this.#table = compilePrices(await readPrices(this.#parts.db.knex));
   }
 
   close(): void {
@@ -70,7 +70,7 @@ export class Prices implements ChangeListener {
     const changes = this.#changes;
     this.#seen = changes;
     try {
-      this.#table = compilePrices(await readPrices(this.#parts.db.pool.run));
+      this.#table = compilePrices(await readPrices(this.#parts.db.knex));
       this.#included = changes;
     } catch (error) {
       this.#parts.onFault(error);

@@ -1,6 +1,5 @@
 /** Rows of the audit log. They are never changed. */
 
-import type { Statement } from './pool.ts';
 import { runPrepared } from './prepared.ts';
 import type { Queryable } from './queryable.ts';
 
@@ -67,11 +66,6 @@ const INSERT = { name: 'insert_audit', text: `with ${auditedBy('(select) as once
 /** Writes a row and queues it to be sealed. */
 export async function insertAudit(trx: Queryable, row: AuditRow): Promise<void> {
   await runPrepared(trx, INSERT, auditValues(row));
-}
-
-/** The statement of `insertAudit`, for a transaction without knex. */
-export function auditStatement(row: AuditRow): Statement {
-  return { ...INSERT, values: auditValues(row) };
 }
 
 /** Like `insertAudit`, for several rows in one statement. */

@@ -1,6 +1,6 @@
 /** A connection pool to PostgreSQL with knex on it. Transactions are in transaction.ts. */
 
-import { createRequire } from 'node:module';
+import createKnex from 'knex';
 import pg from 'pg';
 import type { DatabaseReports } from '../telemetry/database-metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
@@ -27,13 +27,7 @@ interface DatabaseOptions {
 }
 
 export interface Database {
-  /**
-   * Loads knex at the first use. Its 330 modules take 55 ms of processor time, so the supervisor and the gate, which
-   * must not stop that long, have statements without it: `query`, and `transactionOfStatements` in transaction.ts.
-   */
   readonly knex: Queryable;
-  /** Loads knex now, so that no later statement waits for it. */
-  loadKnex(): void;
   readonly pool: Pool;
   /** Runs one statement outside of transactions, without knex. For statements of the hot path. Rejects like `knex`. */
   query(statement: Statement): Promise<readonly Row[]>;
@@ -56,16 +50,15 @@ export function openDatabase(options: DatabaseOptions): Database {
   const { url, poolMax = 10, acquireTimeoutMs = 2000, queryTimeoutMs = 2000, tracing, reports } = options;
   const permits = Math.max(1, poolMax - RESERVED_CONNECTIONS);
   const pool = createPool({ url, max: poolMax, acquireTimeoutMs, queryTimeoutMs, tracing, reports });
-  let loaded: Queryable | undefined;
-  const knex = (): Queryable => {
-    loaded ??= knexOn(pool);
-    return loaded;
-  };
+  const knex = createKnex({
+    client: 'pg',
+    connectionPool: pool,
+    // Otherwise knex would write the values of a statement, also secrets, into error messages.
+    compileSqlOnError: false,
+    log: { warn: ignore, error: ignore, deprecate: ignore, debug: ignore },
+  });
   return {
-    get knex() {
-      return knex();
-    },
-    loadKnex: () => void knex(),
+    knex,
     pool,
     query: (statement) => pool.run(statement),
     permits: createConnectionPermits({ permits, maxWaiting: MAX_WAITING, maxWaitMs: MAX_PERMIT_WAIT_MS }),
@@ -73,19 +66,6 @@ export function openDatabase(options: DatabaseOptions): Database {
     reopen: (changes) => openDatabase({ ...options, ...changes }),
     close: () => pool.destroy(),
   };
-}
-
-const packages = createRequire(import.meta.url);
-
-function knexOn(pool: Pool): Queryable {
-  const { knex }: typeof import('knex') = packages('knex');
-  return knex({
-    client: 'pg',
-    connectionPool: pool,
-    // Otherwise knex would write the values of a statement, also secrets, into error messages.
-    compileSqlOnError: false,
-    log: { warn: ignore, error: ignore, deprecate: ignore, debug: ignore },
-  });
 }
 
 function ignore(): void {}

@@ -1,7 +1,7 @@
 /** Removes old changes from the feed. */
 
 import type { Database } from './database.ts';
-import { transactionOfStatements } from './transaction.ts';
+import { transaction } from './transaction.ts';
 
 /** Admits one server at a time. Nothing else in the same database may use this number for an advisory lock. */
 const LOCK = 726543483;
@@ -23,26 +23,23 @@ export async function pruneChanges(db: Database, keepMs: number): Promise<number
 }
 
 async function pruneBatch(db: Database, keepMs: number): Promise<number> {
-  return transactionOfStatements(db, async (run) => {
-    const [lock] = await run<{ held: boolean }>({
-      text: 'select pg_try_advisory_xact_lock($1) as held',
-      values: [LOCK],
-    });
-    if (lock?.held !== true) return 0;
-    const [pruned] = await run<{ gone: number }>({
-      text: `with oldest as (
-         select seq, at from changes where seq > (select pruned_through from feed_state) order by seq limit $1
+  return transaction(db, async (trx) => {
+    const lock: { rows: { held: boolean }[] } = await trx.raw('select pg_try_advisory_xact_lock(?) as held', [LOCK]);
+    if (lock.rows[0]?.held !== true) return 0;
+    const pruned: { rows: { gone: number }[] } = await trx.raw(
+      `with oldest as (
+         select seq, at from changes where seq > (select pruned_through from feed_state) order by seq limit ?
        ), gone as (
          delete from changes
-         where seq in (select seq from oldest where at < clock_timestamp() - make_interval(secs => $2::float8))
+         where seq in (select seq from oldest where at < clock_timestamp() - make_interval(secs => ?::float8))
          returning seq
        ), marked as (
          update feed_state set pruned_through = greatest(pruned_through, (select max(seq) from gone))
          where exists (select from gone)
        )
        select count(*) as gone from gone`,
-      values: [BATCH, keepMs / 1000],
-    });
-    return pruned?.gone ?? 0;
+      [BATCH, keepMs / 1000],
+    );
+    return pruned.rows[0]?.gone ?? 0;
   });
 }

@@ -3,7 +3,6 @@
 import { Fault } from '../domain/errors.ts';
 import type { IssuerId, TenantId } from '../domain/ids.ts';
 import type { IssuerRecord, LinkRecord } from '../domain/records.ts';
-import type { Database } from './database.ts';
 import type { Row } from './pool.ts';
 import type { Queryable } from './queryable.ts';
 import { issuerRecord, linkRecord } from './rows.ts';
@@ -61,10 +60,4 @@ export async function loadLink(q: Queryable, issuerId: IssuerId, subject: string
   const [row] = rows;
   if (row === undefined) throw new Fault('an issuer was deleted while its subject was looked up');
   return linkRecord(row);
-}
-
-/** Reports whether a tenant has an issuer. */
-export async function hasIssuers({ query }: Pick<Database, 'query'>): Promise<boolean> {
-  const [row] = await query({ text: 'select exists (select from issuers) as there' });
-  return row?.['there'] === true;
 }

@@ -2,36 +2,38 @@
 
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { Database } from './database.ts';
+import type { Queryable } from './queryable.ts';
 
-type WithQuery = Pick<Database, 'query'>;
+declare module 'knex/types/tables.js' {
+  interface Tables {
+    meta: { readonly name: string; readonly value: string };
+  }
+}
 
 /** This server's secret-key is not that of the installation. The message says what to do. */
 export class SecretKeyError extends Error {
   override readonly name = 'SecretKeyError';
 }
 
-export async function readMeta(run: Database['query'], name: string): Promise<string | undefined> {
-  const [row] = await run({ text: 'select value from meta where name = $1', values: [name] });
-  return row === undefined ? undefined : String(row['value']);
+export async function readMeta(q: Queryable, name: string): Promise<string | undefined> {
+  return (await q('meta').where({ name }).first('value'))?.value;
 }
 
-export async function putMeta(run: Database['query'], name: string, value: string): Promise<void> {
-  const text = 'insert into meta (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value';
-  await run({ text, values: [name, value] });
+export async function putMeta(q: Queryable, name: string, value: string): Promise<void> {
+  await q('meta').insert({ name, value }).onConflict('name').merge();
 }
 
 /** Returns the value under a name. The first caller of any server creates it. */
-export async function metaValue({ query }: WithQuery, name: string, make: () => string): Promise<string> {
-  const stored = await readMeta(query, name);
+export async function metaValue({ knex }: Database, name: string, make: () => string): Promise<string> {
+  const stored = await readMeta(knex, name);
   if (stored !== undefined) return stored;
   const value = make();
-  const text = 'insert into meta (name, value) values ($1, $2) on conflict (name) do nothing';
-  await query({ text, values: [name, value] });
-  return (await readMeta(query, name)) ?? value;
+  await knex('meta').insert({ name, value }).onConflict('name').ignore();
+  return (await readMeta(knex, name)) ?? value;
 }
 
 /** The issuer of this installation's tokens if the configuration names none. */
-export function installationIssuer(db: WithQuery): Promise<string> {
+export function installationIssuer(db: Database): Promise<string> {
   return metaValue(db, 'issuer', () => `urn:uuid:${randomUUID()}`);
 }
 
@@ -42,11 +44,11 @@ const SECRET_KEY_CHECK = 'secret_key_check';
  * would seal what they cannot read. Rejects with a SecretKeyError.
  * @param remembers false: a database that no server has used yet is not bound to this key
  */
-export async function checkSecretKey(db: WithQuery, secretKey: string, remembers = true): Promise<void> {
+export async function checkSecretKey(db: Database, secretKey: string, remembers = true): Promise<void> {
   const own = fingerprintOf(secretKey);
   const stored = remembers
     ? await metaValue(db, SECRET_KEY_CHECK, () => own)
-    : ((await readMeta(db.query, SECRET_KEY_CHECK)) ?? own);
+    : ((await readMeta(db.knex, SECRET_KEY_CHECK)) ?? own);
   if (!isSame(stored, own)) {
     throw new SecretKeyError(
       'secret-key is not the key with which this database was set up. Give every server the same secret-key. With the embedded database, the key is the file secret-key in data-dir.',
@@ -55,14 +57,14 @@ export async function checkSecretKey(db: WithQuery, secretKey: string, remembers
 }
 
 /** Reports whether the database was set up with this key or changed to it. False if no server has used it yet. */
-export async function isSecretKeyOf(db: WithQuery, secretKey: string): Promise<boolean> {
-  const stored = await readMeta(db.query, SECRET_KEY_CHECK);
+export async function isSecretKeyOf(db: Database, secretKey: string): Promise<boolean> {
+  const stored = await readMeta(db.knex, SECRET_KEY_CHECK);
   return stored !== undefined && isSame(stored, fingerprintOf(secretKey));
 }
 
 /** Binds the database to this key when the transaction commits. */
-export async function putSecretKey(run: Database['query'], secretKey: string): Promise<void> {
-  await putMeta(run, SECRET_KEY_CHECK, fingerprintOf(secretKey));
+export async function putSecretKey(trx: Queryable, secretKey: string): Promise<void> {
+  await putMeta(trx, SECRET_KEY_CHECK, fingerprintOf(secretKey));
 }
 
 function fingerprintOf(secretKey: string): string {
@@ -76,13 +78,13 @@ function isSame(stored: string, own: string): boolean {
 const ADDITIVE_MIGRATIONS = 'additive_migrations';
 
 /** Records for older programs which migrations they may ignore. */
-export async function recordAdditive({ query }: WithQuery, names: readonly string[]): Promise<void> {
+export async function recordAdditive({ knex }: Database, names: readonly string[]): Promise<void> {
   const value = names.join(' ');
-  if (names.length === 0 || value === (await readMeta(query, ADDITIVE_MIGRATIONS))) return;
-  await putMeta(query, ADDITIVE_MIGRATIONS, value);
+  if (names.length === 0 || value === (await readMeta(knex, ADDITIVE_MIGRATIONS))) return;
+  await putMeta(knex, ADDITIVE_MIGRATIONS, value);
 }
 
 /** The migrations that the newest program so far recorded as additive. */
-export async function recordedAdditive({ query }: WithQuery): Promise<readonly string[]> {
-  return (await readMeta(query, ADDITIVE_MIGRATIONS))?.split(' ') ?? [];
+export async function recordedAdditive({ knex }: Database): Promise<readonly string[]> {
+  return (await readMeta(knex, ADDITIVE_MIGRATIONS))?.split(' ') ?? [];
 }

@@ -72,17 +72,12 @@ async function runPending(wide: Database, folder: string): Promise<readonly stri
   if (difference?.kind === 'newer') throw newerError(difference.unknown);
   // knex reports an unknown migration as a lost file.
   if (difference === undefined && (await completed(wide)).length > migrationNames(folder).length) return [];
-  const names = difference === undefined ? [] : await runMigrations(wide, folder);
-  // Recorded after the migrations: without the record, an older program refuses to start, which is safe.
-  await recordAdditive(wide, additiveMigrations(folder));
-  return names;
-}
-
-async function runMigrations({ knex }: Database, folder: string): Promise<readonly string[]> {
   const config: Knex.MigratorConfig = { migrationSource: sourceIn(folder), tableName: TABLE };
   // A killed run leaves knex's lock, a row, behind. The advisory lock replaces it.
-  await knex.migrate.forceFreeMigrationsLock(config);
-  const [, names]: [number, string[]] = await knex.migrate.latest(config);
+  await wide.knex.migrate.forceFreeMigrationsLock(config);
+  const [, names]: [number, string[]] = await wide.knex.migrate.latest(config);
+  // Recorded after the migrations: without the record, an older program refuses to start, which is safe.
+  await recordAdditive(wide, additiveMigrations(folder));
   return names;
 }
 

@@ -21,12 +21,13 @@ const ADD = {
 };
 
 interface OtherGateOptions extends WriterOptions {
-  readonly db: Pick<Database, 'query'>;
+  readonly db: Pick<Database, 'query' | 'knex'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
 export class OtherGateDenials extends PeriodicWriter {
+  readonly #knex: Database['knex'];
   readonly #now: () => number;
   readonly #waiting = new Set<string>();
   #reportedMinute = 0;
@@ -35,6 +36,7 @@ export class OtherGateDenials extends PeriodicWriter {
 
   constructor(options: OtherGateOptions) {
     super(options);
+    this.#knex = options.db.knex;
     this.#now = options.now;
   }
 
@@ -57,7 +59,7 @@ export class OtherGateDenials extends PeriodicWriter {
   protected override async write(): Promise<void> {
     const minute = this.#reportedMinute;
     if (minute !== this.#writtenMinute) {
-      await putMeta(this.db.query, OTHER_GATE_REPORTED_AT, new Date(minute * MINUTE_MS).toISOString());
+      await putMeta(this.#knex, OTHER_GATE_REPORTED_AT, new Date(minute * MINUTE_MS).toISOString());
       this.#writtenMinute = minute;
     }
     const ids = [...this.#waiting].slice(0, BATCH);

@@ -37,9 +37,6 @@ export interface Statement {
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Runs one statement and returns its rows, as pg decodes them. */
-export type RunStatement = <R extends pg.QueryResultRow = Row>(statement: Statement) => Promise<readonly R[]>;
-
 type Done<R extends pg.QueryResultRow> = (error: Error | null, result?: pg.QueryResult<R>) => void;
 
 /** A pool in the form that knex accepts. */
@@ -48,7 +45,7 @@ export interface Pool {
   release(connection: PooledConnection): boolean;
   /** Closes all connections, by force if they do not end in time. */
   destroy(): Promise<void>;
-  readonly run: RunStatement;
+  run<R extends pg.QueryResultRow = Row>(statement: Statement): Promise<readonly R[]>;
   numFree(): number;
   numUsed(): number;
   numPendingAcquires(): number;

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
-import { type PooledConnection, type RunStatement, runOn, type Statement } from './pool.ts';
+import { type PooledConnection, runOn } from './pool.ts';
 import type { Queryable } from './queryable.ts';
 import type { Transaction } from './transaction.ts';
 
@@ -21,14 +21,6 @@ export async function runPrepared<R extends pg.QueryResultRow>(
   // knex replaces each `?` by a position, except after a backslash.
   const { rows } = await q.raw<{ rows: R[] }>(text.replaceAll('?', '\\?')).options({ name, values });
   return rows;
-}
-
-/** Runs statements on `q`, for functions that need no more of it. */
-export function statementsOn(q: Queryable): RunStatement {
-  return async <R extends pg.QueryResultRow>({ text, ...options }: Statement) => {
-    const { rows } = await q.raw<{ rows: R[] }>(text.replaceAll('?', '\\?')).options(options);
-    return rows;
-  };
 }
 
 export type Call = readonly [statement: Prepared, ...values: readonly unknown[]];

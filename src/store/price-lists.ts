@@ -3,7 +3,6 @@
 import { Fault } from '../domain/errors.ts';
 import { present } from '../domain/objects.ts';
 import type { PriceList, PriceRule } from '../domain/records.ts';
-import type { RunStatement } from './pool.ts';
 import type { Queryable } from './queryable.ts';
 
 /** A rule as stored: integers in 10^-9 of the currency for 10^6 tokens. */
@@ -21,16 +20,19 @@ interface StoredList {
   readonly set_at: Date;
 }
 
+declare module 'knex/types/tables.js' {
+  interface Tables {
+    price_lists: StoredList;
+  }
+}
+
 export interface StoredPriceList extends PriceList {
   readonly setAt: Date | undefined;
 }
 
 /** Reads the list in force: version 0 without prices if none was set. */
-export async function readPrices(run: RunStatement): Promise<StoredPriceList> {
-  const [list] = await run<StoredList>({
-    text: 'select version, prices, set_at from price_lists order by version desc limit 1',
-  });
-  return listOf(list);
+export async function readPrices(q: Queryable): Promise<StoredPriceList> {
+  return listOf(await q('price_lists').select('version', 'prices', 'set_at').orderBy('version', 'desc').first());
 }
 
 function listOf(row: StoredList | undefined): StoredPriceList {
@@ -57,11 +59,7 @@ export async function priceListDates(q: Queryable, sinceMs: number): Promise<rea
 
 /** Reads one list; version 0 without prices if there is no such list. */
 export async function readPriceList(q: Queryable, version: number): Promise<StoredPriceList> {
-  const { rows } = await q.raw<{ rows: StoredList[] }>(
-    'select version, prices, set_at from price_lists where version = :version',
-    { version },
-  );
-  return listOf(rows[0]);
+  return listOf(await q('price_lists').select('version', 'prices', 'set_at').where({ version }).first());
 }
 
 /** Makes other writers wait until the transaction ends. Readers do not wait. */

@@ -2,10 +2,10 @@
 
 import { Fault } from '../domain/errors.ts';
 import type { PublicJwk, SigningKeyChange, SigningKeyStore, StoredSigningKey } from '../identity/ports.ts';
-import { auditStatement } from './audit-rows.ts';
+import { insertAudit } from './audit-rows.ts';
 import type { Database } from './database.ts';
-import type { RunStatement } from './pool.ts';
-import { transactionOfStatements } from './transaction.ts';
+import type { Queryable } from './queryable.ts';
+import { transaction } from './transaction.ts';
 
 /** An advisory lock. No other lock of the schema has this number. */
 const RING_LOCK = 726543490;
@@ -18,26 +18,32 @@ interface KeyRow {
   readonly retired_at: Date | null;
 }
 
+declare module 'knex/types/tables.js' {
+  interface Tables {
+    signing_keys: KeyRow;
+  }
+}
+
 export function signingKeyStore(db: Database): SigningKeyStore {
   return {
-    load: () => loadKeys(db.pool.run),
+    load: () => loadKeys(db.knex),
     change: (plan) =>
-      transactionOfStatements(db, async (run) => {
+      transaction(db, async (trx) => {
         let planned: SigningKeyChange | undefined;
-        const keys = await changeSigningKeys(run, (present) => {
+        const keys = await changeSigningKeys(trx, (present) => {
           planned = plan(present);
           return planned;
         });
-        await recordUpkeep(run, planned);
+        await recordUpkeep(trx, planned);
         return keys;
       }),
   };
 }
 
 /** Audits the changes that servers make by themselves. */
-async function recordUpkeep(run: RunStatement, planned: SigningKeyChange | undefined): Promise<void> {
+async function recordUpkeep(trx: Queryable, planned: SigningKeyChange | undefined): Promise<void> {
   if (planned === undefined || planned.insert.length + planned.retire.length + planned.remove.length === 0) return;
-  const row = auditStatement({
+  await insertAudit(trx, {
     actorType: 'system',
     action: 'signing_key.upkeep',
     targetType: 'signing_key',
@@ -49,63 +55,59 @@ async function recordUpkeep(run: RunStatement, planned: SigningKeyChange | undef
       removed: planned.remove,
     },
   });
-  await run(row);
 }
 
 /** Like `SigningKeyStore.change`, in a transaction. */
 export async function changeSigningKeys(
-  run: RunStatement,
+  trx: Queryable,
   plan: Parameters<SigningKeyStore['change']>[0],
 ): Promise<readonly StoredSigningKey[]> {
-  const { insert, retire, remove } = plan(await lockKeys(run));
-  for (const key of insert) await run({ text: INSERT, values: valuesOf(key) });
+  const { insert, retire, remove } = plan(await lockKeys(trx));
+  if (insert.length > 0) await trx('signing_keys').insert(insert.map(rowOf));
   for (const { kid, retiredAtMs } of retire) {
-    const values = [kid, new Date(retiredAtMs)];
-    await run({ text: 'update signing_keys set retired_at = $2 where kid = $1', values });
+    await trx('signing_keys')
+      .where({ kid })
+      .update({ retired_at: new Date(retiredAtMs) });
   }
-  if (remove.length > 0) await run({ text: 'delete from signing_keys where kid = any($1)', values: [remove] });
-  return loadKeys(run);
+  if (remove.length > 0) await trx('signing_keys').whereIn('kid', remove).delete();
+  return loadKeys(trx);
 }
 
 /**
  * Replaces a key's sealed part by the result of `reseal`, unless it is undefined. Returns the number of replaced keys.
  */
 export async function resealSigningKeys(
-  run: RunStatement,
+  trx: Queryable,
   reseal: (key: StoredSigningKey) => Uint8Array | undefined,
 ): Promise<number> {
   let replaced = 0;
-  for (const key of await lockKeys(run)) {
+  for (const key of await lockKeys(trx)) {
     const sealed = reseal(key);
     if (sealed === undefined) continue;
-    await run({ text: 'update signing_keys set private_sealed = $2 where kid = $1', values: [key.kid, sealed] });
+    await trx('signing_keys').where({ kid: key.kid }).update({ private_sealed: sealed });
     replaced++;
   }
   return replaced;
 }
 
 /** Reads the keys under a lock until the transaction ends, so that each change sees the one before it. */
-async function lockKeys(run: RunStatement): Promise<readonly StoredSigningKey[]> {
-  await run({ text: 'select pg_advisory_xact_lock($1)', values: [RING_LOCK] });
-  return loadKeys(run);
+async function lockKeys(trx: Queryable): Promise<readonly StoredSigningKey[]> {
+  await trx.raw('select pg_advisory_xact_lock(?)', [RING_LOCK]);
+  return loadKeys(trx);
 }
 
-const COLUMNS = 'kid, public_jwk, private_sealed, signs_from, retired_at';
-const INSERT = `insert into signing_keys (${COLUMNS}) values ($1, $2, $3, $4, $5)`;
-
-async function loadKeys(run: RunStatement): Promise<readonly StoredSigningKey[]> {
-  return (await run<KeyRow>({ text: `select ${COLUMNS} from signing_keys order by signs_from, kid` })).map(keyOf);
+async function loadKeys(q: Queryable): Promise<readonly StoredSigningKey[]> {
+  return (await q('signing_keys').select().orderBy(['signs_from', 'kid'])).map(keyOf);
 }
 
-/** The values of `COLUMNS`. */
-function valuesOf({ kid, publicJwk, privateSealed, signsFromMs, retiredAtMs }: StoredSigningKey): readonly unknown[] {
-  return [
-    kid,
-    publicJwk,
-    privateSealed,
-    new Date(signsFromMs),
-    retiredAtMs === undefined ? null : new Date(retiredAtMs),
-  ];
+function rowOf(key: StoredSigningKey): KeyRow {
+  return {
+    kid: key.kid,
+    public_jwk: key.publicJwk,
+    private_sealed: key.privateSealed,
+    signs_from: new Date(key.signsFromMs),
+    retired_at: key.retiredAtMs === undefined ? null : new Date(key.retiredAtMs),
+  };
 }
 
 function keyOf(row: KeyRow): StoredSigningKey {

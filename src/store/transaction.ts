@@ -6,7 +6,6 @@ import { Fault } from '../domain/errors.ts';
 import type { TenantId } from '../domain/ids.ts';
 import type { Database } from './database.ts';
 import { isRetryable, statementError } from './faults.ts';
-import { type Pool, type PooledConnection, type RunStatement, runOn } from './pool.ts';
 
 export type Transaction = Knex.Transaction;
 
@@ -25,56 +24,16 @@ export async function transaction<T>(
   work: (trx: Transaction) => Promise<T>,
   tenant?: TenantId,
 ): Promise<T> {
-  const once = (): Promise<T> =>
-    db.knex.transaction((trx) => {
-      refuseAfterEnd(trx);
-      return work(trx);
-    });
-  return db.permits.run(() => attempts(once), tenant);
+  return db.permits.run(() => attempts(db, work), tenant);
 }
 
-/**
- * Like `transaction`, without knex.
- * @param work must not run statements after it has ended
- */
-export async function transactionOfStatements<T>(
-  db: Pick<Database, 'pool' | 'permits'>,
-  work: (run: RunStatement) => Promise<T>,
-): Promise<T> {
-  return db.permits.run(() => attempts(() => statementsOnce(db.pool, work)));
-}
-
-async function statementsOnce<T>(pool: Pool, work: (run: RunStatement) => Promise<T>): Promise<T> {
-  const connection = await pool.acquire().promise;
-  try {
-    await runOn(connection, { text: 'begin' });
-    const result = await work((statement) => runOn(connection, statement)).catch(async (error: unknown) => {
-      await runOn(connection, { text: 'rollback' });
-      throw error;
-    });
-    await commit(connection);
-    return result;
-  } finally {
-    pool.release(connection);
-  }
-}
-
-function commit(connection: PooledConnection): Promise<void> {
-  return new Promise((resolve, reject) => {
-    connection.query('commit', (error, result) => {
-      if (error !== null) reject(error);
-      // The work ignored a failed statement.
-      else if (result?.command === 'ROLLBACK')
-        reject(new Fault('the transaction was rolled back instead of committed'));
-      else resolve();
-    });
-  });
-}
-
-async function attempts<T>(once: () => Promise<T>): Promise<T> {
+async function attempts<T>({ knex }: Database, work: (trx: Transaction) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await once();
+      return await knex.transaction((trx) => {
+        refuseAfterEnd(trx);
+        return work(trx);
+      });
     } catch (error) {
       if (!isRetryable(error)) throw error;
       if (attempt === ATTEMPTS) {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { runPipelined, runPrepared } from '../../src/store/prepared.ts';
-import { transaction, transactionOfStatements } from '../../src/store/transaction.ts';
+import { transaction } from '../../src/store/transaction.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { seedTenant } from './seed.ts';
 
@@ -211,56 +211,6 @@ describe('statements in a transaction', () => {
       throw failure;
     });
     await expect(work).rejects.toBe(failure);
-  });
-});
-
-describe('a transaction without knex', () => {
-  const rename = (name: string) => ({ text: 'update tenants set name = $1 where id = $2', values: [name, 'b'] });
-  const named = async (): Promise<unknown> =>
-    (await fresh.db.query({ text: 'select name from tenants where id = $1', values: ['b'] }))[0]?.['name'];
-
-  test('commits, and returns the result of its work', async () => {
-    expect(await transactionOfStatements(fresh.db, async (run) => run(rename('kept')).then(() => 'done'))).toBe('done');
-    expect(await named()).toBe('kept');
-  });
-
-  test('is rolled back if its work rejects, also after a lost connection', async () => {
-    const failure = new Error('no');
-    for (const text of ['select 1', suicide]) {
-      const work = transactionOfStatements(fresh.db, async (run) => {
-        await run(rename('lost'));
-        await run({ text }).catch(() => undefined);
-        throw failure;
-      });
-      await expect(work).rejects.toBe(failure);
-    }
-    expect(await named()).toBe('kept');
-  });
-
-  test('rejects if its work ignored a failed statement', async () => {
-    const swallowed = transactionOfStatements(fresh.db, async (run) => {
-      await run(rename('lost'));
-      await run({ text: 'select 1 / 0' }).catch(() => undefined);
-    });
-    await expect(swallowed).rejects.toBeInstanceOf(Fault);
-    expect(await named()).toBe('kept');
-  });
-
-  test('gives back its connection, and a late statement does not run on it', async () => {
-    await withDatabase({ url: fresh.url, poolMax: 1 }, async (db) => {
-      const late = await transactionOfStatements(db, async (run) => run);
-      await expect(late(select)).rejects.toBeInstanceOf(Fault);
-      expect(await db.query(select)).toEqual([{ one: 1 }]);
-    });
-  });
-
-  test('runs again after a serialization failure', async () => {
-    let attempts = 0;
-    await transactionOfStatements(fresh.db, async (run) => {
-      attempts++;
-      if (attempts < 3) await run({ text: `do $$ begin raise exception using errcode = '40001'; end $$` });
-    });
-    expect(attempts).toBe(3);
   });
 });
 

@@ -59,14 +59,14 @@ test('the time of the last report is kept to the minute', async () => {
   let nowMs = Date.UTC(2026, 10, 21, 9, 0, 59);
   const denials = new OtherGateDenials({ db: fresh.db, now: () => nowMs, flushIntervalMs: NEVER_MS });
   await denials.flush();
-  expect(await readMeta(fresh.db.query, OTHER_GATE_REPORTED_AT)).toBeUndefined();
+  expect(await readMeta(fresh.db.knex, OTHER_GATE_REPORTED_AT)).toBeUndefined();
   denials.reported();
   await denials.flush();
-  expect(await readMeta(fresh.db.query, OTHER_GATE_REPORTED_AT)).toBe('2026-11-21T09:00:00.000Z');
+  expect(await readMeta(fresh.db.knex, OTHER_GATE_REPORTED_AT)).toBe('2026-11-21T09:00:00.000Z');
   nowMs += 60_000;
   denials.reported();
   await denials.stop();
-  expect(await readMeta(fresh.db.query, OTHER_GATE_REPORTED_AT)).toBe('2026-11-21T09:01:00.000Z');
+  expect(await readMeta(fresh.db.knex, OTHER_GATE_REPORTED_AT)).toBe('2026-11-21T09:01:00.000Z');
 });
 
 test('upkeep removes denials of more than 24 hours ago, in batches', async () => {

@@ -9,7 +9,6 @@ import { Fault } from '../../domain/errors.ts';
 import { openText, type SecretKeys, sealText } from '../../identity/seal.ts';
 import type { RetiredMac } from '../../store/audit-verify.ts';
 import { putMeta, readMeta } from '../../store/meta.ts';
-import { statementsOn } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
 const NAME = 'retired_audit_keys';
@@ -36,7 +35,7 @@ export async function retiredAuditMacs(q: Queryable, secretKey: string): Promise
 
 /** @param keys the keys that they may be sealed under */
 export async function readRetired(q: Queryable, keys: SecretKeys): Promise<readonly RetiredAuditKey[]> {
-  const stored = await readMeta(statementsOn(q), NAME);
+  const stored = await readMeta(q, NAME);
   if (stored === undefined) return [];
   const plain = openText(keys, PURPOSE, Buffer.from(stored, 'base64'), NAME);
   if (plain !== undefined) return JSON.parse(plain);
@@ -45,5 +44,5 @@ export async function readRetired(q: Queryable, keys: SecretKeys): Promise<reado
 
 export async function putRetired(trx: Queryable, secretKey: string, keys: readonly RetiredAuditKey[]): Promise<void> {
   const sealed = sealText({ secretKey }, PURPOSE, JSON.stringify(keys), NAME);
-  await putMeta(statementsOn(trx), NAME, sealed.toString('base64'));
+  await putMeta(trx, NAME, sealed.toString('base64'));
 }

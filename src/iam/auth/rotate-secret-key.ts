@@ -11,7 +11,6 @@ import { headMac, hex, sameBytes } from '../../store/audit-chain.ts';
 import { CHAIN_LOCK } from '../../store/audit-seal.ts';
 import { chainEnd, putChainHead } from '../../store/audit-seal-queries.ts';
 import { isSecretKeyOf, putSecretKey, SecretKeyError } from '../../store/meta.ts';
-import { statementsOn } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { resealSigningKeys } from '../../store/signing-keys.ts';
 import type { AdminParts } from '../caller/caller.ts';
@@ -53,11 +52,11 @@ export async function rotateSecretKey(parts: SecretKeyParts): Promise<SecretKeyR
   }
   return changeAsSystem(parts, OPERATOR, { action: 'secret_key.rotate' }, async (trx, audit) => {
     const [fromSeal, toSeal] = [deriveKey(from, 'signing-keys'), deriveKey(to, 'signing-keys')];
-    const signingKeys = await resealSigningKeys(statementsOn(trx), (key) => resealed(key, fromSeal, toSeal));
+    const signingKeys = await resealSigningKeys(trx, (key) => resealed(key, fromSeal, toSeal));
     const clientSecrets = await resealClientSecrets(trx, from, to);
     const webhookSecrets = await resealWebhookSecrets(trx, from, to);
     const auditHead = await handOverChain(trx, from, to);
-    await putSecretKey(statementsOn(trx), to);
+    await putSecretKey(trx, to);
     audit.after = {
       changed,
       signing_keys: signingKeys,

@@ -2,7 +2,6 @@
 
 import { currentKey, type RotationTimes } from '../../identity/signing-key-plan.ts';
 import { rotateSigningKeys } from '../../identity/signing-keys.ts';
-import { statementsOn } from '../../store/prepared.ts';
 import { changeSigningKeys } from '../../store/signing-keys.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { OPERATOR } from '../change/audit-row.ts';
@@ -38,9 +37,7 @@ export interface Rotation {
 export async function rotateSigningKey(parts: RotateParts): Promise<Rotation> {
   const nowMs = parts.now();
   return changeAsSystem(parts, OPERATOR, { action: 'signing_key.rotate' }, async (trx, audit) => {
-    const store: Parameters<typeof rotateSigningKeys>[0] = {
-      change: (plan) => changeSigningKeys(statementsOn(trx), plan),
-    };
+    const store: Parameters<typeof rotateSigningKeys>[0] = { change: (plan) => changeSigningKeys(trx, plan) };
     const { keys, made } = await rotateSigningKeys(store, { ...parts, nowMs });
     const current = currentKey(keys, nowMs);
     if (current === undefined) throw new Error('the rotation left no signing key');

@@ -129,7 +129,7 @@ export async function reportTrial(
   const [sums, { reasons, principals }, reportedAt] = await Promise.all([
     sumDecisions(knex, scope, span, true),
     readTrial(knex, scope, filter, caller.nowMs, MAX_TRIAL_PRINCIPALS),
-    readMeta(parts.db.query, OTHER_GATE_REPORTED_AT),
+    readMeta(knex, OTHER_GATE_REPORTED_AT),
   ]);
   const named = principals.map(({ type, id }) => (type === null || id === null ? null : { kind: type, id }));
   const nameOf = await readNames(

@@ -1,7 +1,6 @@
 /** The list of prices: reading it, and setting another one. */
 
 import type { PriceRule } from '../../domain/records.ts';
-import { statementsOn } from '../../store/prepared.ts';
 import { addPrices, lockPrices, readPrices, type StoredPriceList } from '../../store/price-lists.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
@@ -21,7 +20,7 @@ const ENTRY = { action: 'prices.update', target: undefined } as const;
 const MAX_AUDITED = 500;
 
 export async function getPrices(parts: Pick<AdminParts, 'db'> & PriceParts): Promise<PricesResource> {
-  return pricesResource(parts, await readPrices(parts.db.pool.run));
+  return pricesResource(parts, await readPrices(parts.db.knex));
 }
 
 /** @throws Refusal `invalid_field`, `precondition_failed` */
@@ -33,7 +32,7 @@ export async function setPrices(
   const prices = parsePrices(requests);
   return change(parts, caller, ENTRY, async ({ trx, audit, checkPreconditions }) => {
     await lockPrices(trx);
-    const before = await readPrices(statementsOn(trx));
+    const before = await readPrices(trx);
     checkPreconditions(pricesResource(parts, before));
     return pricesResource(parts, await writePrices(trx, audit, before, prices));
   });
@@ -57,7 +56,7 @@ export async function importPrices(
 ): Promise<StoredPriceList | undefined> {
   return changeAsSystem(parts, OPERATOR, ENTRY, async (trx, audit) => {
     await lockPrices(trx);
-    const before = await readPrices(statementsOn(trx));
+    const before = await readPrices(trx);
     if (before.version !== seen) {
       audit.each = [];
       return undefined;

@@ -12,7 +12,7 @@ export async function proposePrices(
   parts: Pick<AdminParts, 'db'> & PriceParts,
   query: ProposalQuery,
 ): Promise<PriceProposalReport> {
-  const { version, prices } = await readPrices(parts.db.pool.run);
+  const { version, prices } = await readPrices(parts.db.knex);
   const table = await readReleaseTable();
   const currentOf = byGlob(prices);
   return {
