@@ -1,9 +1,8 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done } from '../server/support/client.ts';
-import { faultsInEveryLook } from './support/browser.ts';
+import { faultsInEveryLook, visit } from './support/browser.ts';
 import { shoot } from './support/policies.ts';
-import { visit } from './support/screens.ts';
 import { makeSpender, type Spender, spendBudget, UNPRICED_MODEL } from './support/spend.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
@@ -135,7 +134,7 @@ describe('what is left of a budget', () => {
     await page.getByRole('link', { name: 'budget of-ada' }).waitFor();
     await shoot(page, 'explained budget');
     await makeBudget('of-none', { unit: 'requests', limit: 0, applies_to: { users: [spender.user] } });
-    await visit(page, `/console/${path}&tenant=${TENANT}`);
+    await page.goto(`/console/${path}&tenant=${TENANT}`);
     const change = page.getByRole('listitem').filter({ hasText: 'Raise the limit of the budget of-none.' });
     await change.getByRole('link', { name: 'Open budget' }).click();
     await page.getByRole('heading', { level: 1, name: 'of-none' }).waitFor();

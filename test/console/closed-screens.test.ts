@@ -1,8 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done, makeUser } from '../server/support/client.ts';
-import { faultsInEveryLook } from './support/browser.ts';
-import { visit } from './support/screens.ts';
+import { faultsInEveryLook, visit } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;

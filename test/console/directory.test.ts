@@ -13,7 +13,6 @@ import {
 } from '../auth/directory-world.ts';
 import { call, makeUser } from '../server/support/client.ts';
 import { accessibilityFaults, applyLook, faultsInEveryLook, PHONE, type Tab } from './support/browser.ts';
-import { visit } from './support/screens.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 async function test({ page }: Tab, username: string, password = ''): Promise<void> {
@@ -132,7 +131,7 @@ await describeWithSlapd('the console with a directory', () => {
     const account = page.getByRole('button', { name: 'Account and sessions' });
     await account.waitFor();
     expect(await account.textContent()).toContain('developer');
-    await visit(page, '/console/directory');
+    await page.goto('/console/directory');
     await page.getByText('A platform administrator (the role admin) can give that').waitFor();
     expect(problems).toEqual([]);
   });

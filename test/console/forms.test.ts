@@ -3,7 +3,6 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done, makeKey, makeUser } from '../server/support/client.ts';
-import { visit } from './support/screens.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -95,7 +94,7 @@ describe('every editor', () => {
     for (const [i, editor] of (await editors()).entries()) {
       const { width, height } = i % 2 === 0 ? LOW : PHONE;
       await page.setViewportSize({ width, height });
-      await visit(page, editor.path);
+      await page.goto(editor.path);
       const field = fieldOf(page, editor);
       await field.fill('typed by the test');
       await refuseSaves(page, editor.field.toLowerCase());
@@ -175,7 +174,7 @@ describe('unsaved work', () => {
   it('stays when a link, a sign-out or the end of the page would lose it, and is no question once it is saved', async () => {
     const { page, problems } = await stand.asAdmin();
     await editors();
-    await visit(page, '/console/roles/form-role');
+    await page.goto('/console/roles/form-role');
     const description = page.getByRole('textbox', { name: 'Description' });
     await description.fill('not saved yet');
     await page.getByRole('link', { name: 'Users', exact: true }).click();

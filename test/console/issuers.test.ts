@@ -4,9 +4,8 @@ import { EMPTY_ISSUER, newIssuerOf } from '../../console/src/screens/issuer/draf
 import { filledBy, TEMPLATE_IDS, templateOf } from '../../console/src/screens/issuer/templates.ts';
 import { call, type Decider, decider, done } from '../server/support/client.ts';
 import { makeIssuerKey, signToken } from '../support/issuer.ts';
-import { accessibilityFaults, faultsInEveryLook, untilSettled } from './support/browser.ts';
+import { accessibilityFaults, faultsInEveryLook, untilSettled, visit } from './support/browser.ts';
 import { shoot } from './support/policies.ts';
-import { visit } from './support/screens.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 const TENANT = 'console-issuers';
@@ -112,7 +111,7 @@ describe('an issuer', () => {
       .waitFor();
 
     // Its tokens are revoked; it is disabled, enabled, deleted.
-    await visit(page, `/console/issuers?tenant=${TENANT}`);
+    await page.goto(`/console/issuers?tenant=${TENANT}`);
     await page.getByRole('row', { name: /cluster/ }).click();
     const old = podToken(60);
     expect(await gate.decide(old)).toBe('allow');
@@ -178,7 +177,7 @@ describe('an issuer', () => {
     const reader = { sub: 'f3a1', name: 'Ada Reader', realm_access: { roles: ['readers'] } };
     await expect.poll(() => gate.decide(token(REALM, reader), { path: '/v1/models' })).toBe('allow');
 
-    await visit(page, `/console/users?tenant=${TENANT}&q=Ada`);
+    await page.goto(`/console/users?tenant=${TENANT}&q=Ada`);
     const row = page.getByRole('row', { name: 'Ada Reader' }).filter({ hasText: 'issuer-reader · issuer' });
     await row.filter({ hasText: 'issuer keycloak' }).click();
     await page.getByRole('heading', { level: 1, name: 'Ada Reader' }).waitFor();
@@ -282,7 +281,7 @@ describe('the list of issuers', () => {
     await expect.poll(() => page.getByRole('row', { name: 'failing' }).count()).toBe(0);
     await page.getByRole('row', { name: /old-paste/ }).click();
     await page.getByText('The keys were pasted 100 days ago.').waitFor();
-    await visit(page, `/console/issuers/${failing}?tenant=${TENANT}`);
+    await page.goto(`/console/issuers/${failing}?tenant=${TENANT}`);
     await page.getByText('connection refused').waitFor();
     await page.getByRole('button', { name: 'Refresh keys' }).click();
     await page.getByText('connection refused').waitFor({ state: 'hidden' });

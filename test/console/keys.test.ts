@@ -4,7 +4,6 @@ import { done, makeKey, makeUser } from '../server/support/client.ts';
 import { becomes } from '../server/support/eventually.ts';
 import { applyLook, DESKTOP, faultsInEveryLook, PHONE } from './support/browser.ts';
 import { expectFocus, tabTo } from './support/keyboard.ts';
-import { visit } from './support/screens.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -370,7 +369,7 @@ describe('the list of keys', () => {
     await page.getByRole('searchbox', { name: 'Search keys' }).fill('');
     await page.getByRole('radio', { name: 'Expiring soon' }).click();
     await expect.poll(() => page.getByRole('row', { name: /^crowd/ }).count()).toBe(1);
-    await visit(page, `/console/keys?tenant=many&user=${owner.id}`);
+    await page.goto(`/console/keys?tenant=many&user=${owner.id}`);
     await expect.poll(() => page.getByRole('row', { name: /^crowd/ }).count()).toBe(1);
     expect(problems).toEqual([]);
   });
@@ -400,9 +399,9 @@ describe('the list of keys', () => {
     await page.mouse.wheel(0, 2000);
     await expect.poll(() => page.getByRole('columnheader', { name: 'Name' }).isVisible()).toBe(true);
     expect((await page.getByRole('columnheader', { name: 'Name' }).boundingBox())?.y).toBeGreaterThanOrEqual(0);
-    await visit(page, '/console/keys?tenant=heads&care=without-expiry');
+    await page.goto('/console/keys?tenant=heads&care=without-expiry');
     await expect.poll(() => rows.count()).toBe(2);
-    await visit(page, '/console/keys?tenant=heads&status=active');
+    await page.goto('/console/keys?tenant=heads&status=active');
     await page.getByText('1–50 of 52').waitFor();
     await page.getByRole('columnheader').first().locator('label').click();
     await page.getByRole('button', { name: 'Select all 52 that match' }).click();
@@ -502,10 +501,10 @@ describe('the screens of keys', () => {
       "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('main [role=radiogroup]'))";
     expect(await page.evaluate(hidden)).toBe(0);
     expect(await faultsInEveryLook(page)).toEqual([]);
-    await visit(page, '/console/keys?open=new');
+    await page.goto('/console/keys?open=new');
     await page.getByRole('dialog', { name: 'Create key' }).waitFor();
     expect(await faultsInEveryLook(page)).toEqual([]);
-    await visit(page, `/console/keys?open=${id}`);
+    await page.goto(`/console/keys?open=${id}`);
     await applyLook(page, PHONE);
     await page.getByRole('button', { name: 'Edit' }).click();
     await page.getByRole('button', { name: 'Add a pair' }).click();

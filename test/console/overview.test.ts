@@ -3,8 +3,7 @@ import { call, done, type MadeUser, makeKey, makeUser, tryLogin } from '../serve
 import { becomes } from '../server/support/eventually.ts';
 import { send } from '../support/http.ts';
 import { accessibilityFaults, applyLook, faultsInEveryLook, PHONE, type Tab } from './support/browser.ts';
-import { visit } from './support/screens.ts';
-import { type ConsoleStand, it } from './support/stand.ts';
+import { type ConsoleStand, enter, it } from './support/stand.ts';
 
 const TENANT = 'halden';
 
@@ -183,7 +182,8 @@ describe('a user without every permission', () => {
   it('sees the needed permission in each closed section, and the other sections', async () => {
     const user = await makeUser(http, stand.token, { tenant: TENANT, roles: ['auditor'] });
     expect((await call(http, 'GET', '/v1/iam/users', { token: await tokenOf(user) })).status).toBe(403);
-    const tab = await stand.signIn({ person: user });
+    const tab = await stand.open();
+    await enter(tab.page, user);
     await tab.page
       .getByText(
         'Entries that need admin:users, admin:policies, admin:roles, and admin:keys are not shown: none of your roles gives them.',
@@ -198,7 +198,8 @@ describe('a user without every permission', () => {
 
   it('sees one message in place of all numbers', async () => {
     const user = await makeUser(http, stand.token, { tenant: TENANT, roles: ['developer'] });
-    const tab = await stand.signIn({ person: user });
+    const tab = await stand.open();
+    await enter(tab.page, user);
     await tab.page.getByText('Needs usage:read, which none of your roles gives.').first().waitFor();
     await tab.page.getByText('Needs audit:read, which none of your roles gives.').first().waitFor();
     expect(await accessibilityFaults(tab.page)).toEqual([]);
@@ -223,7 +224,7 @@ describe('a tenant without requests', () => {
     await page.getByText('There is no API key yet').waitFor();
     await page.getByRole('dialog', { name: 'Create key' }).waitFor();
     await makeKey(http, stand.token, { tenant: 'quiet', scopes: ['chat:*'] });
-    await visit(page, '/console/?tenant=quiet');
+    await page.goto('/console/?tenant=quiet');
     await page.getByRole('link', { name: 'Connect a client' }).last().waitFor();
     await page.getByText('A request with one of the active API keys shows here').waitFor();
     expect(await page.getByRole('link', { name: 'Create an API key' }).count()).toBe(0);

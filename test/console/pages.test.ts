@@ -7,7 +7,6 @@ import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done } from '../server/support/client.ts';
 import { accessibilityFaults, type Tab, untilSettled } from './support/browser.ts';
-import { visit } from './support/screens.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 /** More than any page has. */
@@ -158,7 +157,7 @@ describe('a screen', () => {
   it.each(['access', 'keys', 'activity'])('(one user, %s) asks for one page of each list by itself', async (part) => {
     const { page } = tab;
     const asked = await during(page, async () => {
-      await visit(page, `/console/users/${users[0]}${part === 'access' ? '' : `?tab=${part}`}`);
+      await page.goto(`/console/users/${users[0]}${part === 'access' ? '' : `?tab=${part}`}`);
       await page.getByRole('heading', { level: 1, name: 'Person 0' }).waitFor();
     });
     expect(excess(asked)).toEqual([]);
@@ -185,7 +184,7 @@ describe('a screen', () => {
   it('(API keys) requests the second page when its button is pressed, and no third one', async () => {
     const { page } = tab;
     await during(page, async () => {
-      await visit(page, '/console/keys');
+      await page.goto('/console/keys');
       await list(page).first().waitFor();
     });
     const before = await list(page).count();
@@ -249,7 +248,7 @@ describe('a picker', () => {
   ])('(%s) asks for one page by itself, also at the end of its list', async (_name, path, open) => {
     const { page } = tab;
     const asked = await during(page, async () => {
-      await visit(page, path);
+      await page.goto(path);
       await untilSettled(page);
       await open(page);
       await options(page).first().waitFor();

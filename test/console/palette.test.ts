@@ -4,7 +4,6 @@ import { describe, expect } from 'vitest';
 import { searchOf } from '../../console/src/api/search-text.ts';
 import { done, makeUser } from '../server/support/client.ts';
 import { applyLook, cutTexts, faultsInEveryLook, PHONE } from './support/browser.ts';
-import { visit } from './support/screens.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -43,15 +42,15 @@ const addressOf = (page: Page): string => {
   return pathname + search;
 };
 
-async function opened(path = '/console/account') {
-  const tab = await stand.asAdmin({ path });
+async function signedIn(path = '/console/account', person?: Parameters<ConsoleStand['signIn']>[0]) {
+  const tab = await stand.signIn({ path, ...person });
   await tab.page.getByRole('heading', { level: 1 }).waitFor();
   return tab;
 }
 
 describe('the palette', () => {
   it('opens by its keys, walks by the arrows, opens a screen by Enter, and gives the focus back', async () => {
-    const { page, problems } = await opened();
+    const { page, problems } = await signedIn();
     await page.keyboard.press('Control+k');
     await field(page).waitFor();
     expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe('Search or jump to');
@@ -72,15 +71,12 @@ describe('the palette', () => {
   });
 
   it('has every letter that was typed before its code was loaded', async () => {
-    const { page, problems } = await opened();
+    const { page, problems } = await signedIn();
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     await page.route('**/console/assets/palette-*.js', async (route) => {
       await released;
       await route.continue();
     });
-    // A busy page may overtake a route with a request that a key causes, so the route is there before the load.
-    await page.reload();
-    await page.getByRole('heading', { level: 1 }).waitFor();
     await page.keyboard.press('Control+k');
     await page.keyboard.type('auk');
     await page.keyboard.press('Backspace');
@@ -92,7 +88,7 @@ describe('the palette', () => {
   });
 
   it('opens by its button, and closes by its keys', async () => {
-    const { page, problems } = await opened();
+    const { page, problems } = await signedIn();
     await page.getByRole('button', { name: 'Search or paste a request id' }).click();
     await field(page).waitFor();
     await page.keyboard.press('Control+k');
@@ -101,7 +97,7 @@ describe('the palette', () => {
   });
 
   it('finds users, keys, roles, policies, issuers and tenants by what the server finds, a page of each', async () => {
-    const { page, problems } = await opened();
+    const { page, problems } = await signedIn();
     const asked: string[] = [];
     page.on('request', (request) => {
       if (request.url().includes('q=fraud'))
@@ -122,7 +118,7 @@ describe('the palette', () => {
   });
 
   it('offers for a user what is wanted next: the explanation, the keys, the changes', async () => {
-    const { page, problems } = await opened();
+    const { page, problems } = await signedIn();
     await page.keyboard.press('Control+k');
     await field(page).fill('jonas');
     await page.getByRole('option', { name: /^Jonas Brandt jonas.brandt@halden.example/ }).waitFor();
@@ -132,7 +128,7 @@ describe('the palette', () => {
   });
 
   it('opens the explanation and the changes of a pasted request id', async () => {
-    const { page, problems } = await opened();
+    const { page, problems } = await signedIn();
     const id = 'req_01k0000000000000000000000a';
     await page.keyboard.press('Control+k');
     await field(page).fill(id);
@@ -143,7 +139,7 @@ describe('the palette', () => {
   });
 
   it('finds a user and a key by the whole id', async () => {
-    const { page, problems } = await opened();
+    const { page, problems } = await signedIn();
     await page.keyboard.press('Control+k');
     await field(page).fill(made.key);
     await page.getByRole('option', { name: /^fraud-scoring/ }).waitFor();
@@ -154,7 +150,7 @@ describe('the palette', () => {
   });
 
   it('sends no more of a pasted API key than lists show of it, and nothing of an access token', async () => {
-    const { page, problems } = await opened();
+    const { page, problems } = await signedIn();
     const urls: string[] = [];
     page.on('request', (request) => urls.push(request.url()));
     await page.keyboard.press('Control+k');
@@ -171,8 +167,7 @@ describe('the palette', () => {
 
   it('says what is found nowhere, and what it did not search for want of a permission', async () => {
     const person = await makeUser(stand.server.http, stand.token, { roles: ['developer'] });
-    const { page, problems } = await stand.signIn({ person, path: '/console/account' });
-    await page.getByRole('heading', { level: 1 }).waitFor();
+    const { page, problems } = await signedIn('/console/account', { person });
     await page.keyboard.press('Control+k');
     await field(page).fill('jonas');
     await page.getByText('Nothing is called jonas.').waitFor();
@@ -183,7 +178,7 @@ describe('the palette', () => {
   });
 
   it('has no serious accessibility fault, empty and with results, in both themes, on desktops and phones', async () => {
-    const { page, problems } = await opened();
+    const { page, problems } = await signedIn();
     await applyLook(page, PHONE);
     await page.getByRole('button', { name: 'Search or paste a request id' }).click();
     await options(page).first().waitFor();
@@ -200,7 +195,7 @@ describe('the palette', () => {
 
 describe('the keys of the console', () => {
   it('focus the search of the page, create a key and explain', async () => {
-    const { page, problems } = await opened('/console/roles');
+    const { page, problems } = await signedIn('/console/roles');
     await page.keyboard.press('/');
     await expect.poll(() => page.evaluate('document.activeElement.type')).toBe('search');
     await page.evaluate('document.activeElement.blur()');
@@ -216,7 +211,7 @@ describe('the keys of the console', () => {
   });
 
   it('have no effect during typing', async () => {
-    const { page, problems } = await opened('/console/roles');
+    const { page, problems } = await signedIn('/console/roles');
     const search = page.getByRole('searchbox').first();
     await search.click();
     await page.keyboard.type('ck/e');
@@ -226,7 +221,7 @@ describe('the keys of the console', () => {
   });
 
   it('send the open form, and not one that may not be sent yet', async () => {
-    const { page, problems } = await opened('/console/tenants?open=_new');
+    const { page, problems } = await signedIn('/console/tenants?open=_new');
     const drawer = page.getByRole('dialog');
     await drawer.getByRole('textbox', { name: 'Id' }).fill('by-keys');
     const posts: string[] = [];
@@ -305,7 +300,7 @@ describe('a whole API key that is typed into a search', () => {
     page.on('request', (request) => urls.push(request.url()));
     page.on('framenavigated', (frame) => urls.push(frame.url()));
     for (const [path, open] of searches) {
-      await visit(page, path);
+      await page.goto(path);
       const search = await open(page);
       const asked = page.waitForRequest((request) => new URL(request.url()).search.includes(shown()));
       await search.fill(made.keyText);

@@ -1,8 +1,7 @@
 import { afterAll, describe, expect } from 'vitest';
 import { summaryOf } from '../../console/src/screens/roles/summary.ts';
 import { call, type Decider, decider, done, makeKey, makeUser } from '../server/support/client.ts';
-import { accessibilityFaults, applyLook, cutTexts, DESKTOP, faultsInEveryLook } from './support/browser.ts';
-import { visit } from './support/screens.ts';
+import { accessibilityFaults, applyLook, cutTexts, DESKTOP, faultsInEveryLook, visit } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;

@@ -3,7 +3,6 @@ import { describe, expect } from 'vitest';
 import { call, done, login, makeKey, makeUser } from '../server/support/client.ts';
 import { send } from '../support/http.ts';
 import { applyLook, faultsInEveryLook, PHONE, untilSettled } from './support/browser.ts';
-import { visit } from './support/screens.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -433,13 +432,13 @@ it('tenants have no serious accessibility fault in the list, the drawers and the
     .getByRole('button', { name: /^More for/ })
     .waitFor();
   expect(await faultsInEveryLook(page)).toEqual([]);
-  await visit(page, '/console/tenants?open=default');
+  await page.goto('/console/tenants?open=default');
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).waitFor();
   expect(await faultsInEveryLook(page)).toEqual([]);
-  await visit(page, '/console/tenants?open=_new');
+  await page.goto('/console/tenants?open=_new');
   await page.getByRole('dialog').getByRole('button', { name: 'Create tenant' }).waitFor();
   expect(await faultsInEveryLook(page)).toEqual([]);
-  await visit(page, '/console/tenants?q=looked-at');
+  await page.goto('/console/tenants?q=looked-at');
   await applyLook(page, PHONE);
   await choose(page, 'looked-at', 'Suspend');
   const confirmation = page.getByRole('alertdialog').getByRole('textbox');

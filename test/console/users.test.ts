@@ -1,8 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { ADMIN, call, done, login, type MadeUser, makeUser, type Person, tryLogin } from '../server/support/client.ts';
-import { accessibilityFaults, faultsInEveryLook, type Tab } from './support/browser.ts';
-import { visit } from './support/screens.ts';
+import { accessibilityFaults, faultsInEveryLook, type Tab, visit } from './support/browser.ts';
 import { type ConsoleStand, enter, it } from './support/stand.ts';
 
 /** As many as lock an account; the address may fail more often. */
@@ -34,7 +33,7 @@ async function openEdit(id: string): Promise<Tab> {
 }
 
 async function edit(tab: Tab, id: string): Promise<void> {
-  await visit(tab.page, editing(id));
+  await tab.page.goto(editing(id));
   await untilRolesAreThere(tab);
 }
 

@@ -1,9 +1,8 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done } from '../server/support/client.ts';
-import { faultsInEveryLook } from './support/browser.ts';
+import { faultsInEveryLook, visit } from './support/browser.ts';
 import { shoot } from './support/policies.ts';
-import { visit } from './support/screens.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 const TENANT = 'console-webhooks';

@@ -5,21 +5,20 @@ import { createRequire } from 'node:module';
 import { type Browser, type BrowserContext, chromium, type Page, type Request } from 'playwright-core';
 import { expect, onTestFinished, TestRunner } from 'vitest';
 import { findParts } from '../../directory/servers/packages.ts';
-import { clearStorage, leaveConsole } from './screens.ts';
 
 /** Chromium without the parts that only a window needs: half the processor time for each page. */
 const CHROMIUM = '/usr/bin/chromium-headless-shell';
 /** Root has no sandbox of Chromium's to run in, and a container's /dev/shm is small. */
 const FOR_ROOT = ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'];
-/** Scripts of a page run for seconds: the quick compiler pays off, and the optimizing one costs more than it saves. */
-const FOR_SHORT_RUNS = ['--js-flags=--no-opt --single-threaded-gc', '--num-raster-threads=1'];
+/** A page of a test lives for a second: what optimizes its scripts would cost more than it saves. */
+const FOR_SHORT_LIVES = ['--js-flags=--no-opt --no-maglev --single-threaded-gc', '--num-raster-threads=1'];
 /** Longer than a machine of continuous integration may stand still. */
 const PATIENCE_MS = 60_000;
 
 export async function openBrowser(): Promise<Browser> {
   const missing = (await findParts(['chromium'])).get('chromium');
   if (missing !== undefined) throw new Error(missing);
-  return chromium.launch({ executablePath: CHROMIUM, args: [...FOR_ROOT, ...FOR_SHORT_RUNS] });
+  return chromium.launch({ executablePath: CHROMIUM, args: [...FOR_ROOT, ...FOR_SHORT_LIVES] });
 }
 
 export interface Look {
@@ -46,16 +45,15 @@ export const PHONE: Look = { width: 390, height: 844 };
 
 /**
  * Pages that serve one test after another. A page of a site that the same page showed before costs half of what it
- * costs in a new page, because the browser keeps the compiled scripts with the process of the page. In a console that is
- * still open, a screen costs less than half of a load.
+ * costs in a new page: the browser keeps the compiled scripts with the process of the page.
  */
 export class PagePool {
   readonly #make: () => Promise<Page>;
   readonly #clean: (page: Page) => Promise<void>;
   readonly #idle: Page[] = [];
 
-  /** @param clean takes from the browser's storage what the next test must not find */
-  constructor(make: () => Promise<Page>, clean: (page: Page) => Promise<void>) {
+  /** @param clean takes from a page what the next test must not find */
+  constructor(make: () => Promise<Page>, clean: (page: Page) => Promise<void> = async () => undefined) {
     this.#make = make;
     this.#clean = clean;
   }
@@ -69,19 +67,19 @@ export class PagePool {
   }
 
   async #putBack(page: Page): Promise<void> {
+    for (const event of LISTENED) page.removeAllListeners(event);
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
     try {
-      await page.unrouteAll({ behavior: 'ignoreErrors' });
-      await page.mouse.move(0, 0);
-      const mayStay = (await leaveConsole(page)) && requestsUnderWay(page).length === 0;
-      for (const event of LISTENED) page.removeAllListeners(event);
       // Ends what the page asks for and draws. A page of another origin would end its process too.
-      if (!mayStay) await page.goto(PLAIN);
-      await this.#clean(page);
+      await page.goto(PLAIN);
     } catch {
-      // The page is closed already, or its server has ended.
+      // The server of this page has ended.
       await page.close();
       return;
     }
+    await page.evaluate('sessionStorage.clear()');
+    await page.mouse.move(0, 0);
+    await this.#clean(page);
     this.#idle.push(page);
   }
 }
@@ -107,7 +105,7 @@ export function visitors(makeContext: () => Promise<BrowserContext>): PagePool {
     const context = page.context();
     for (const other of context.pages()) if (other !== page) await other.close();
     await context.clearCookies();
-    await clearStorage(page, false);
+    await page.evaluate('localStorage.clear()');
   });
 }
 
@@ -162,10 +160,6 @@ function watch(page: Page, origin: string): Tab {
 
 const underWay = new WeakMap<Page, Set<Request>>();
 
-function requestsUnderWay(page: Page): readonly string[] {
-  return [...(underWay.get(page) ?? [])].map((request) => request.url());
-}
-
 function noteRequests(page: Page): void {
   const open = new Set<Request>();
   underWay.set(page, open);
@@ -176,6 +170,18 @@ function noteRequests(page: Page): void {
   });
   page.on('requestfinished', (request) => open.delete(request));
   page.on('requestfailed', (request) => open.delete(request));
+}
+
+/**
+ * Opens a screen of the console as its links do, which costs half of a load. The page for an unknown address is between
+ * the two screens, so the heading after it is the new screen's.
+ */
+export async function visit(page: Page, path: string): Promise<void> {
+  const unknown = page.getByRole('heading', { level: 1, name: 'There is no such page' });
+  await page.evaluate("history.pushState(null, '', '/console/no-such-page')");
+  await unknown.waitFor();
+  await page.evaluate(`history.pushState(null, '', ${JSON.stringify(path)})`);
+  await unknown.waitFor({ state: 'detached' });
 }
 
 /**
@@ -201,7 +207,7 @@ const LOADING = `new Promise((resolve) => {
  * idle says less: on a busy machine, it is before the scripts of the page ask for anything.
  */
 export async function untilSettled(page: Page): Promise<void> {
-  const requested = (): readonly string[] => requestsUnderWay(page);
+  const requested = (): readonly string[] => [...(underWay.get(page) ?? [])].map((request) => request.url());
   for (;;) {
     expect(await page.evaluate<readonly string[]>(LOADING)).toEqual([]);
     if (requested().length === 0) return;

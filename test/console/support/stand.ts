@@ -10,7 +10,6 @@ import { freshDatabase } from '../../support/database.ts';
 import { type Edge, startEdge } from '../../support/envoy.ts';
 import { freeAddress } from '../../support/ports.ts';
 import { type Look, openBrowser, openContext, openTouchTab, PagePool, type Tab, visitors } from './browser.ts';
-import { clearStorage, untilOpen, visit, visitIfOpen } from './screens.ts';
 
 export interface ConsoleStand {
   /** That of the server. */
@@ -25,8 +24,7 @@ export interface ConsoleStand {
   signIn(options?: { readonly person?: Person; readonly look?: Look; readonly path?: string }): Promise<Tab>;
   /**
    * A tab of the browser session in which the administrator has signed in already. Tests that end that session, or look
-   * at what the browser keeps of it, sign in themselves. The page has usually loaded the console before (`visit`), so a
-   * test of the load itself loads it again.
+   * at what the browser keeps of it, sign in themselves.
    */
   asAdmin(options?: { readonly look?: Look; readonly path?: string }): Promise<Tab>;
 }
@@ -96,8 +94,11 @@ async function startIn(stack: AsyncDisposableStack, browser: Browser, env: NodeJ
     return context;
   };
   const strangers = visitors(makeContext);
-  const takeTab = (look?: Look): Promise<Tab> =>
-    look?.hasTouch ? openTouchTab(browser, edge.url, look) : strangers.take(edge.url, look);
+  const open = async (look?: Look, path = '/console'): Promise<Tab> => {
+    const tab = await (look?.hasTouch ? openTouchTab(browser, edge.url, look) : strangers.take(edge.url, look));
+    await tab.page.goto(path);
+    return tab;
+  };
   let session: Promise<PagePool> | undefined;
   const adminSession = async (): Promise<PagePool> => {
     const context = await makeContext();
@@ -105,32 +106,25 @@ async function startIn(stack: AsyncDisposableStack, browser: Browser, env: NodeJ
     await page.goto('/console');
     await enter(page, ADMIN);
     await page.close();
-    return new PagePool(
-      () => context.newPage(),
-      (used) => clearStorage(used, true),
-    );
+    return new PagePool(() => context.newPage());
   };
   return {
     db: database.db,
     server,
     edge,
     token,
-    async open(look, path = '/console') {
-      const tab = await takeTab(look);
-      await tab.page.goto(path);
-      return tab;
-    },
-    async signIn({ person = ADMIN, look, path = '/console' } = {}) {
+    open,
+    async signIn({ person = ADMIN, look, path } = {}) {
       // The sign-in page leads to the requested page, so no page is loaded twice.
-      const tab = await takeTab(look);
-      if (!(await visitIfOpen(tab.page, path))) await tab.page.goto(path);
+      const tab = await open(look, path);
       await enter(tab.page, person);
       return tab;
     },
     async asAdmin({ look, path = '/console' } = {}) {
       session ??= adminSession();
       const tab = await (await session).take(edge.url, look);
-      await visit(tab.page, path);
+      await tab.page.goto(path);
+      await untilOpen(tab.page);
       return tab;
     },
   };
@@ -142,4 +136,13 @@ export async function enter(page: Page, { email, password }: Person): Promise<vo
   await page.getByLabel('Password', { exact: true }).and(page.locator('input')).fill(password);
   await page.getByRole('button', { name: 'Enter' }).click();
   await untilOpen(page);
+}
+
+async function untilOpen(page: Page): Promise<void> {
+  // The rail is there before the server has said whose session it is.
+  await page
+    .getByRole('button', { name: 'Account and sessions' })
+    .or(page.getByRole('button', { name: 'Menu' }))
+    .first()
+    .waitFor();
 }
