@@ -191,7 +191,7 @@ class LoginTest {
     if (found.kind === 'other_domain') return this.#stop('find_user', found.detail);
     return this.#stop(
       'find_user',
-      found.kind === 'none' ? `nobody is found by ${user.typed}` : `several entries are found by ${user.typed}`,
+      found.kind === 'none' ? `no entry is found by ${user.typed}` : `several entries are found by ${user.typed}`,
     );
   }
 
