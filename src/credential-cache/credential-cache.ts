@@ -21,7 +21,7 @@ import type { Patience } from './load-limiter.ts';
 import { DEPTH, type LookupResult, lookUp, type Maps, type Missing, type Subject } from './lookup.ts';
 import { type MapsParts, makeMaps } from './maps.ts';
 import type { Change, ChangeListener } from './ports.ts';
-import { type CredentialResolver, INVALID, MISSING, type Resolution } from './resolution.ts';
+import { INVALID, MISSING, type Resolution } from './resolution.ts';
 import { WaitingResolutions } from './waiting.ts';
 
 export type { Resolution } from './resolution.ts';
@@ -38,7 +38,10 @@ export interface CredentialCacheParts extends MapsParts {
   readonly maxStalenessMs: number;
 }
 
-/** The map of each kind of change. A change of a signing key or of prices belongs to none. */
+/**
+ * The map of each kind of change. A change of a signing key or of prices belongs to none. The feed's key of a global
+ * change is empty, as that of the only entry of `globals`.
+ */
 const MAP_OF = {
   key: 'keys',
   user: 'users',
@@ -107,9 +110,15 @@ export class CredentialCache implements ChangeListener {
    * Resolves a credential as if a request had sent it, and changes nothing: a token of an issuer creates no user and
    * gives no roles.
    */
-  examine(...[credential, ...asked]: Parameters<CredentialResolver['resolve']>): Resolution | Promise<Resolution> {
-    if (credential.kind !== 'token') return this.resolve(credential, ...asked);
-    return this.#resolve({ ...credential, examines: true }, ...asked);
+  examine(
+    credential: CredentialForm,
+    tenant: HeaderValue,
+    nowMs: number,
+    client?: string,
+    maxWaitMs?: number,
+  ): Resolution | Promise<Resolution> {
+    if (credential.kind !== 'token') return this.resolve(credential, tenant, nowMs, client, maxWaitMs);
+    return this.#resolve({ ...credential, examines: true }, tenant, nowMs, client, maxWaitMs);
   }
 
   /** Resolves a user as if it had authenticated, without a session. The user's status still counts. */
