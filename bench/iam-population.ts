@@ -107,13 +107,14 @@ async function setIndexesAside(client: pg.Client): Promise<readonly string[]> {
 
 /**
  * The first half has expired, month by month; of the others each lives to a day of the coming year. One in ten is
- * revoked.
+ * revoked, and one in five has no name.
  */
 async function insertKeys(client: pg.Client, users: number, keys: number, tenants: number): Promise<void> {
   const ownerOf = `case when i % 3 > 0 then ${id('usr').replace('(i)', '(i * 7 % $1::int / 10 * 10 + i % 10)')} end`;
+  const name = `case when i % 5 > 0 then 'Service ' || (hashint4extended(i, 21) & 65535) end`;
   await client.query(
-    `insert into api_keys (id, tenant_id, user_id, description, digest, prefix, last_four, scopes, expires_at, revoked_at, created_by)
-     select ${id('key')}, ${tenantOfRow(tenants)}, ${ownerOf}, 'Key ' || i, sha256(('key ' || i)::bytea), 'psk_0000', '0000', '{chat:*}',
+    `insert into api_keys (id, tenant_id, user_id, name, description, digest, prefix, last_four, scopes, expires_at, revoked_at, created_by)
+     select ${id('key')}, ${tenantOfRow(tenants)}, ${ownerOf}, ${name}, 'Key ' || i, sha256(('key ' || i)::bytea), 'psk_0000', '0000', '{chat:*}',
        case when i % 50 = 1 then null else now() + interval '365 days' * (2.0 * i / $2::int - 1) end,
        case when i % 10 = 5 then now() end, 'benchmark'
      from generate_series(0, $2::int - 1) i`,

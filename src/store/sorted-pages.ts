@@ -37,8 +37,8 @@ export interface SortedSearch {
   readonly ordered: readonly OrderedRows[];
   /** The filter, on a row of `table`; undefined = every row matches. */
   readonly filter: string | undefined;
-  /** The rows of the table that match, written so that PostgreSQL finds them by an index of the filter. */
-  readonly matching: { readonly from: string; readonly where: string };
+  /** The condition on the rows that match, written so that PostgreSQL finds them by an index of the filter. */
+  readonly matching: string;
   readonly bindings: NamedQuery['bindings'];
 }
 
@@ -122,10 +122,10 @@ function idAfter(id: string, descending: boolean, after: readonly string[] | und
 
 /** Returns a query for the page of all rows that match. */
 export function matchingPage(search: SortedSearch, page: Page): NamedQuery {
-  const { kind, descending, value, id, matching, bindings } = search;
+  const { kind, descending, value, id, table, matching, bindings } = search;
   const sorting = { value: 'found.value', kind, descending, id: 'found.id' };
   const after = conditionAfter(sorting, page.after);
-  const sql = `with found as materialized (select ${id} as id, ${value} as value from ${matching.from} where ${matching.where})
+  const sql = `with found as materialized (select ${id} as id, ${value} as value from ${table} where ${matching})
     select found.id, ${sortPosition(sorting)} as position from found where ${after.sql}
     order by ${sortOrder(sorting)} limit :pageSize`;
   return { sql, bindings: { ...bindings, ...after.bindings, pageSize: page.take } };

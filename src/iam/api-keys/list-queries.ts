@@ -113,8 +113,8 @@ export async function countKeys(
   now: Date,
   most: number,
 ): Promise<number> {
-  const { matching, bindings } = keySearch(scope, filter, now, NEWEST_FIRST);
-  return countUpTo(q, { sql: `select from ${matching.from} where ${matching.where}`, bindings }, most);
+  const { table, matching, bindings } = keySearch(scope, filter, now, NEWEST_FIRST);
+  return countUpTo(q, { sql: `select from ${table} where ${matching}`, bindings }, most);
 }
 
 /** Returns the tenant's keys among these ids that match the filter, in the order of their ids. */
@@ -169,7 +169,10 @@ interface Ordered {
 
 const KEYS = { id: 'k.id', from: 'api_keys k' };
 
-/** The table has no index of the last use or of names: the keys of a tenant are read and sorted. */
+/**
+ * The table has no index of the last use, because each use would then change all indexes of the key: the keys of a
+ * tenant are read and sorted.
+ */
 const ORDERS: Readonly<Record<KeyOrder['member'], Ordered>> = {
   created_at: {
     value: 'k.created_at',
@@ -185,7 +188,14 @@ const ORDERS: Readonly<Record<KeyOrder['member'], Ordered>> = {
     ],
   },
   last_used_at: { value: 'k.last_used_at', kind: 'time', rows: () => [] },
-  name: { value: 'lower(k.name)', kind: 'text', rows: () => [] },
+  name: {
+    value: 'lower(k.name)',
+    kind: 'text',
+    rows: (scope) => [
+      { ...KEYS, value: 'lower(k.name)', where: `${scope} and k.name is not null` },
+      { ...KEYS, value: null, where: `${scope} and k.name is null` },
+    ],
+  },
 };
 
 /** Returns the search of a list. */
@@ -199,7 +209,7 @@ export function keySearch(scope: TenantScope, filter: KeyFilter, now: Date, orde
     ...{ kind, value, id: 'k.id', table: 'api_keys k', descending: order.descending },
     ordered: isNarrow ? [] : rows(owner),
     filter: conditions.length === 0 ? undefined : conditions.map(hidden).join(' and '),
-    matching: { from: 'api_keys k', where: matchingOf(scope, filter) },
+    matching: matchingOf(scope, filter),
     bindings: bindingsOf(scope, filter, now),
   };
 }

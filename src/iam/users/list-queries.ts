@@ -31,10 +31,10 @@ export const NEWEST_USERS_FIRST: UserOrder = { member: 'created_at', descending:
 type ListedUser = UserRow & Pick<SortedRow<UserId>, 'position'>;
 
 /**
- * Users that a search reads in the order of the list, in its first and in its second scan. If the second one does not
- * fill a page of 50 users, an index of the filter finds at most 1 user in 200.
+ * Users that a search reads in the order of the list, in one scan after the other. If the last one does not fill a page
+ * of 50 users, an index of the filter finds at most 1 user in 200.
  */
-const SCANNED_USERS = [500, 10_000];
+const SCANNED_USERS = [500, 2000, 10_000];
 
 /** Returns one page of users. */
 export async function listUsers(
@@ -88,9 +88,14 @@ export async function findUsers(
 }
 
 /** Counts the users of a list, up to `most`. */
-export async function countUsers(q: Queryable, scope: TenantScope, filter: UserFilter, most: number): Promise<number> {
-  const { matching, bindings } = userSearch(scope, filter, NEWEST_USERS_FIRST);
-  return countUpTo(q, { sql: `select from ${matching.from} where ${matching.where}`, bindings }, most);
+export async function countUsers(q: Queryable, scope: TenantScope, filter: UserFilters, most: number): Promise<number> {
+  const { table, matching, bindings } = userSearch(scope, filter, NEWEST_USERS_FIRST);
+  // Only a filter of role and status finds users by their role, and every holder matches it.
+  return countUpTo(
+    q,
+    { sql: `select from ${table} where ${matching}`, bindings: { ...bindings, holders: most } },
+    most,
+  );
 }
 
 interface Ordered {
@@ -142,15 +147,11 @@ const ORDERS: Readonly<Record<UserOrder['member'], Ordered>> = {
 export function userSearch(scope: TenantScope, filter: UserFilter, order: UserOrder): SortedSearch {
   const { value, kind, rows } = ORDERS[order.member];
   const conditions = conditionsOf(filter);
-  const source = sourceOf(scope, filter);
   return {
     ...{ kind, value, id: 'u.id', table: 'users u', descending: order.descending },
     ordered: isNarrow(filter) ? [] : rows(scope),
     filter: conditions.length === 0 ? undefined : conditions.map(hidden).join(' and '),
-    matching: {
-      from: source.from ?? 'users u',
-      where: [source.where, ...[ofTenant(scope), ...conditions].map(hidden)].join(' and '),
-    },
+    matching: [indexedOf(scope, filter), ...[ofTenant(scope), ...conditions].map(hidden)].join(' and '),
     bindings: bindingsOf(scope, filter),
   };
 }
@@ -166,28 +167,33 @@ function isNarrow({ email, locked, email_conflict }: UserFilter): boolean {
   return email !== undefined || locked === true || email_conflict === true;
 }
 
-/** The users that an index of the filter finds, and perhaps others. */
-function sourceOf(scope: TenantScope, filter: UserFilter): { readonly from?: string; readonly where: string } {
+/** A condition that all users of the filter meet, for an index. */
+function indexedOf(scope: TenantScope, filter: UserFilter): string {
   const { role, status, directory_status: directory } = filter;
-  if (filter.email !== undefined) return { where: CONDITIONS.email };
-  if (filter.locked === true) return { where: CONDITIONS.locked };
-  if (filter.email_conflict === true) return { where: CONDITIONS.emailConflict };
-  if (filter.q !== undefined) return { where: BY_LEXEME };
-  if (directory !== undefined) return { where: `${ofTenant(scope)} and ${ofDirectory(directory)}` };
-  if (role !== undefined)
-    return { from: `${holders(scope, status)} held join users u on u.id = held.id`, where: 'true' };
-  return { where: status === 'deactivated' ? `${ofTenant(scope)} and ${ofStatus(status)}` : ofTenant(scope) };
+  if (filter.email !== undefined) return CONDITIONS.email;
+  if (filter.locked === true) return CONDITIONS.locked;
+  if (filter.email_conflict === true) return CONDITIONS.emailConflict;
+  if (filter.q !== undefined) return BY_LEXEME;
+  if (directory !== undefined) return `${ofTenant(scope)} and ${ofDirectory(directory)}`;
+  if (role !== undefined) return holds(scope, status);
+  return status === 'deactivated' ? `${ofTenant(scope)} and ${ofStatus(status)}` : ofTenant(scope);
 }
 
-/** SQL: the holders of the filter's role. A user that holds it by hand and from the directory has two rows. */
-function holders(scope: TenantScope, status: UserFilter['status']): string {
+/**
+ * A condition on the users that hold the role of the filter, the first `:holders` of them. As an array, so that PostgreSQL
+ * looks them up: it does not know how many hold a role, and would read all users.
+ */
+function holds(scope: TenantScope, status: UserFilter['status']): string {
+  // A user that holds it by hand and from the directory has two rows, which are neighbors in the index of a status.
   const ofOne = (one: string): string =>
     `(select distinct r.user_id as id from user_roles r
       where ${scopeCondition(scope, 'r.tenant_id')} and r.role_name = :role and r.status = '${one}')`;
-  return `(${(status === undefined ? STATUSES : [status]).map(ofOne).join(' union all ')})`;
+  const held = (status === undefined ? STATUSES : [status]).map(ofOne).join(' union all ');
+  return `u.id = any(array(select held.id from (${held}) held limit :holders))`;
 }
 
 const STATUSES = ['active', 'deactivated'] as const;
+const ALL_HOLDERS = Number.MAX_SAFE_INTEGER;
 
 /** Nearly all users are active, so that status is none of the lexemes that narrow the search. */
 const BY_LEXEME = `user_lexemes(u.tenant_id, u.status, u.role_names, u.search_text) @@ (
@@ -239,6 +245,7 @@ function bindingsOf(scope: TenantScope, { role, email, q, status, pending }: Use
   return {
     ...scopeBinding(scope),
     ...present({ role, email, given: pending?.role }),
+    holders: ALL_HOLDERS,
     ...(q === undefined ? {} : { q, ...marks }),
   };
 }
