@@ -1,4 +1,4 @@
-/** Searches by text among thousands of users, where every way of finding them is taken, against a naive twin. */
+/** Lists of thousands of users by text and role, where every way of finding them is taken, against a naive twin. */
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -160,6 +160,18 @@ describe.sequential('a search among thousands of users', () => {
     const plan = await planOf(matchingPage(userSearch({ kind: 'one', tenant: LARGE }, filter, OLDEST_FIRST), page));
     expect(new Set(plan.match(/users_\w+/g))).toEqual(new Set(['users_by_lexeme']));
     expect(plan).not.toContain('Seq Scan');
+  });
+
+  test('a prepared plan looks up the holders of a role, and reads no other user', async () => {
+    const page = { after: undefined, take: 51 };
+    for (const scope of [every, { kind: 'one', tenant: LARGE }] as const) {
+      for (const status of [undefined, 'active', 'deactivated'] as const) {
+        const plan = await planOf(matchingPage(userSearch(scope, { role: 'rare', status }, OLDEST_FIRST), page));
+        const index = scope.kind === 'every' ? 'user_roles_by_role' : 'user_roles_by_tenant_role';
+        expect(new Set(plan.match(/\b(?:users|user_roles)_\w+/g))).toEqual(new Set([index, 'users_pkey']));
+        expect(plan).not.toContain('Seq Scan');
+      }
+    }
   });
 
   test('a prepared plan reads the next users in the order of an index, and sorts none', async () => {
