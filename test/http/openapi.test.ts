@@ -132,10 +132,8 @@ describe('/openapi.json', () => {
     const schemas = [...objectsIn(api)].flatMap(([at, { schema }]) =>
       isObject(schema) ? [[at, schema] as const] : [],
     );
-    const all =
-      isObject(api['components']) && isObject(api['components']['schemas']) ? api['components']['schemas'] : {};
-    const $defs = Object.fromEntries(Object.entries(all).map(([name, schema]) => [name, local(schema)]));
-    for (const [at, schema] of schemas) expect(() => ajv.compile({ $defs, allOf: [local(schema)] }), at).not.toThrow();
+    ajv.addSchema(components());
+    for (const [at, schema] of schemas) expect(() => ajv.compile(inComponents(schema)), at).not.toThrow();
     expect(schemas.length).toBeGreaterThan(100);
   });
 
@@ -147,10 +145,8 @@ describe('/openapi.json', () => {
     );
     const ajv = new Ajv2020({ strict: false });
     addFormats.default(ajv);
-    const all =
-      isObject(api['components']) && isObject(api['components']['schemas']) ? api['components']['schemas'] : {};
-    const $defs = Object.fromEntries(Object.entries(all).map(([name, schema]) => [name, local(schema)]));
-    const refused = examples.filter(([, schema, example]) => !ajv.validate({ $defs, allOf: [local(schema)] }, example));
+    ajv.addSchema(components());
+    const refused = examples.filter(([, schema, example]) => !ajv.validate(inComponents(schema), example));
     expect(refused).toEqual([]);
     expect(examples.length).toBeGreaterThan(10);
   });
@@ -164,9 +160,17 @@ describe('/openapi.json', () => {
   });
 });
 
-/** References to components as references to definitions beside the schema. */
-function local(schema: unknown): Json {
-  const moved: Json = JSON.parse(JSON.stringify(schema).replaceAll('"#/components/schemas/', '"#/$defs/'));
+const COMPONENTS = 'https://postern.test/components';
+
+/** The components as one schema, so that each of them is checked and compiled once. */
+function components(): Json {
+  const all = isObject(api['components']) ? api['components']['schemas'] : {};
+  return { $id: COMPONENTS, $defs: inComponents(all) };
+}
+
+/** References to components as references to definitions of that schema. */
+function inComponents(schema: unknown): Json {
+  const moved: Json = JSON.parse(JSON.stringify(schema).replaceAll('"#/components/schemas/', `"${COMPONENTS}#/$defs/`));
   return moved;
 }
 
