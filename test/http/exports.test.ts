@@ -10,7 +10,7 @@ import { MAX_EXPORT_MS } from '../../src/iam/list/export.ts';
 import { type Harness, type Json, outcome, type Person, startHarness, text } from './harness.ts';
 
 /** More rows than a connection buffers while its client does not read. */
-const ROWS = 2000;
+const ROWS = 1000;
 const ROW_BYTES = 16_000;
 const MODELS = 20_000;
 const AUDIT = '/v1/iam/audit?action=made.up';

@@ -16,10 +16,22 @@ export interface SeenAnswer {
 /** @throws Error that says what the description does not know */
 export type DescriptionCheck = (method: string, path: string, answer: SeenAnswer) => void;
 
+/** The files of a worker mostly serve the same API, and compiling its schemas costs more than the requests of a file. */
+const checks = new Map<string, DescriptionCheck>();
+
 export function holdAgainstDescription(routes: readonly Endpoint[]): DescriptionCheck {
-  const api = closed(describeApi(routes));
-  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  const description = describeApi(routes);
+  const text = JSON.stringify(description);
+  const check = checks.get(text) ?? checkOf(closed(description));
+  checks.set(text, check);
+  return check;
+}
+
+function checkOf(api: Json): DescriptionCheck {
+  // Each schema checks a few answers, so optimizing its code costs more than it saves; other tests check the schemas themselves.
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false, code: { optimize: false } });
   addFormats.default(ajv);
+  const templates = templatesOf(api);
   ajv.addSchema(api, 'api');
   const compiled = new Map<string, ValidateFunction>();
   const validator = (pointer: string): ValidateFunction => {
@@ -29,7 +41,7 @@ export function holdAgainstDescription(routes: readonly Endpoint[]): Description
   };
 
   return (method, path, answer) => {
-    const template = templateOf(api, path);
+    const template = templateOf(templates, path);
     const asked = method === 'HEAD' ? 'get' : method.toLowerCase();
     const operation = template === undefined ? undefined : at(api, 'paths', template, asked);
     if (template === undefined || !isObject(operation)) return;
@@ -58,15 +70,26 @@ export function holdAgainstDescription(routes: readonly Endpoint[]): Description
   };
 }
 
-/** The template of a path, as the description writes it. */
-export function templateOf(api: Json, path: string): string | undefined {
-  const segments = (path.split('?', 1)[0] ?? '').replace(/(?<=.)\/$/, '').split('/');
+/** The paths of the description by their segments. Of two that match a path, the earlier one has fewer parameters. */
+function templatesOf(api: Json): readonly (readonly string[])[] {
   return Object.keys(isObject(api['paths']) ? api['paths'] : {})
-    .filter((template) => {
-      const parts = template.split('/');
-      return parts.length === segments.length && parts.every((part, i) => part.startsWith('{') || part === segments[i]);
-    })
-    .toSorted((a, b) => a.split('{').length - b.split('{').length)[0];
+    .map((template) => template.split('/'))
+    .toSorted((a, b) => parametersIn(a) - parametersIn(b));
+}
+
+function parametersIn(template: readonly string[]): number {
+  return template.filter((part) => part.startsWith('{')).length;
+}
+
+/** The template of a path, as the description writes it. */
+function templateOf(templates: readonly (readonly string[])[], path: string): string | undefined {
+  const segments = (path.split('?', 1)[0] ?? '').replace(/(?<=.)\/$/, '').split('/');
+  return templates
+    .find(
+      (parts) =>
+        parts.length === segments.length && parts.every((part, i) => part.startsWith('{') || part === segments[i]),
+    )
+    ?.join('/');
 }
 
 /**
