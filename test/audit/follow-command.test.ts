@@ -7,6 +7,7 @@ import { type EmbeddedPostgres, startEmbedded } from '../../src/store/embedded/e
 import { ADMIN, done, login, SECRET_KEY } from '../server/support/client.ts';
 import { eventually } from '../server/support/eventually.ts';
 import { type ApiServer, logLines, openStand, type Running, type Stand } from '../server/support/postern.ts';
+import { runCommand } from '../support/command.ts';
 import { prepareDataDir } from '../support/prepared-cluster.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -169,7 +170,7 @@ describe('postern audit follow', () => {
       [['--after', '1:1:0123456789abcdef'], 1, /another seal of that number/],
       [['--cursor', file, '--from', 'then'], 2, /--from takes start or now/],
     ] as const) {
-      const { code: got, stdout, stderr } = await follow(...args).finished;
+      const { code: got, stdout, stderr } = await runCommand(['audit', 'follow', ...args], env);
       expect([args, got, stdout]).toEqual([args, code, '']);
       expect(stderr).toMatch(says);
     }

@@ -11,6 +11,7 @@ import { placeAddresses } from '../../src/cli/envoy-config.ts';
 import { done, login } from '../server/support/client.ts';
 import { eventually } from '../server/support/eventually.ts';
 import { isReady, openStand, type Running, type Stand } from '../server/support/postern.ts';
+import { runCommand } from '../support/command.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { type Edge, startConfig } from '../support/envoy.ts';
 import { type Answer, type NamedServer, send, startServer } from '../support/http.ts';
@@ -192,7 +193,7 @@ it.each([
   [['--admin', '127.0.0.1:9901', '--notice', '0', '--limit', '2s'], '--notice: expected a duration'],
   [['--admin', '127.0.0.1:9901', '--notice', '3s', '--limit', '2s'], '--limit must be at least --notice.'],
 ])('postern envoy drain refuses %j', async (options, refusal) => {
-  const { code, stderr } = await stand.run(['envoy', 'drain', ...options]);
+  const { code, stderr } = await runCommand(['envoy', 'drain', ...options], {});
   expect(code).toBe(2);
   expect(stderr).toContain(refusal);
 });

@@ -28,13 +28,11 @@ beforeAll(async () => {
 });
 afterAll(() => stand?.close());
 
-/** Commands whose whole process is tested as well: one that ends by itself, and one that waits for a signal. */
+/** Commands that one test runs as whole processes: one that ends by itself, and one that waits for a signal. */
 const AS_PROCESSES: readonly (string | undefined)[] = ['export', 'audit'];
 
-function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Finished | CommandResult> {
-  return AS_PROCESSES.includes(args[0])
-    ? stand.run(args, env)
-    : runCommand(args, { ...env, POSTERN_ADMIN_LISTEN: '127.0.0.1:0' });
+function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<CommandResult> {
+  return runCommand(args, { ...env, POSTERN_ADMIN_LISTEN: '127.0.0.1:0' });
 }
 
 /** The arguments that a command needs to reach its database. */
@@ -156,7 +154,7 @@ describe('a database that does not exist', () => {
   it('on a server of its own is refused with its name, and not made', async () => {
     const database = await freshDatabase('');
     await database.close();
-    const refused = await stand.run(['export'], envOf(database.url));
+    const refused = await run(['export'], envOf(database.url));
     expectRefused(
       refused,
       /^The database test_\w+ at \/\S+ \(database\.url\) does not exist\. Create it, .*postern migrate\.\n$/,
@@ -171,7 +169,9 @@ describe('a database that does not exist', () => {
     const dataDir = join(stand.folder, 'absent');
     const says = new RegExp(`^There is no database in ${dataDir}\\. Set data-dir .*postern migrate.*\\.\\n$`);
     for (const args of commandsThat('ready')) {
-      expectRefused(await run(args, { POSTERN_DATA_DIR: dataDir }), says, named(args));
+      const env = { POSTERN_DATA_DIR: dataDir };
+      const refused = await (AS_PROCESSES.includes(args[0]) ? stand.run(args, env) : run(args, env));
+      expectRefused(refused, says, named(args));
     }
     await expect(stat(dataDir)).rejects.toThrow('ENOENT');
   });
@@ -210,7 +210,7 @@ describe('an embedded database', () => {
     const db = openDatabase({ url: server.url });
     const name = migrationNames().at(-1);
     const [row] = await db.knex('postern_migrations').where({ name }).delete().returning('*');
-    const refused = await stand.run(['rotate-signing-key', '--yes'], env);
+    const refused = await run(['rotate-signing-key', '--yes'], env);
     await db.knex('postern_migrations').insert(row);
     await db.close();
     await server.stop();

@@ -3,7 +3,8 @@
 import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type Finished, openStand, type Stand } from './support/postern.ts';
+import { type CommandResult, runCommand } from '../support/command.ts';
+import { openStand, type Stand } from './support/postern.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
@@ -21,8 +22,8 @@ const isThere = (path: string) =>
     () => true,
     () => false,
   );
-const removeData = (dataDir: string, ...options: string[]): Promise<Finished> =>
-  stand.run(['remove-data', ...options], { POSTERN_DATA_DIR: dataDir });
+const removeData = (dataDir: string, ...options: string[]): Promise<CommandResult> =>
+  runCommand(['remove-data', ...options], { POSTERN_DATA_DIR: dataDir });
 async function folder(mode: number): Promise<string> {
   const parent = await mkdtemp(join(stand.folder, 'case-'));
   // The user that PostgreSQL runs as has to get to the data.
@@ -55,7 +56,7 @@ describe('a database that Postern created', () => {
       expect(await readdir(dataDir)).toEqual(before);
       expect(await readdir(home)).toContain('postgres');
 
-      const done = await removeData(dataDir, '--yes');
+      const done = await stand.run(['remove-data', '--yes'], { POSTERN_DATA_DIR: dataDir });
       expect([done.code, done.stdout, done.stderr]).toEqual([0, `${dataDir}: removed\n${home}: removed\n`, '']);
       expect([await isThere(dataDir), await isThere(home)]).toEqual([false, false]);
       const again = await removeData(dataDir, '--yes');
@@ -141,7 +142,7 @@ describe('files that are not of an embedded database', () => {
       POSTERN_DATABASE_URL: 'postgresql://x@127.0.0.1/x',
       POSTERN_SECRET_KEY: 'x'.repeat(32),
     };
-    const { code, stderr } = await stand.run(['remove-data', '--yes'], env);
+    const { code, stderr } = await runCommand(['remove-data', '--yes'], env);
     expect([code, stderr]).toEqual([1, expect.stringContaining('database.url is set.')]);
     expect(await isThere(join(dataDir, 'postgres'))).toBe(true);
   });

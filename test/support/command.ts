@@ -30,6 +30,7 @@ async function runAlone(args: readonly string[], env: NodeJS.ProcessEnv, input: 
   const [stdout, stderr] = [captured('stdout', changes), captured('stderr', changes)];
   replace('env', { ...env }, changes);
   replace('stdin', Readable.from([input]), changes);
+  for (const event of ['SIGTERM', 'SIGINT', 'disconnect'] as const) keepListeners(event, changes);
   const code = await main(args);
   return { code, stdout: stdout(), stderr: stderr() };
 }
@@ -48,6 +49,16 @@ function captured(name: 'stdout' | 'stderr', stack: DisposableStack): () => stri
     return true;
   };
   return () => Buffer.concat(chunks).toString();
+}
+
+/** Removes the listeners that a command adds, which outlive it only because its process does. */
+function keepListeners(event: 'SIGTERM' | 'SIGINT' | 'disconnect', stack: DisposableStack): void {
+  const former = new Set(process.rawListeners(event));
+  stack.defer(() => {
+    for (const listener of process.rawListeners(event)) {
+      if (!former.has(listener)) process.off(event, listener as () => void);
+    }
+  });
 }
 
 /** Replaces a member of the process until the end of the stack. */
