@@ -5,6 +5,7 @@ const IS_FULL = (process.env['TEST_PROPERTIES'] ?? (process.env['CI'] === 'true'
 const BOUNDED_SHARE = 0.1;
 const LEAST_RUNS = 20;
 const BOUNDED_ROUNDS = 2;
+const BOUNDED_PARTS = 3;
 
 /** Returns how many cases to try of `full`, a number that suffices to find a fault with near certainty. */
 export function runs(full: number): number {
@@ -14,6 +15,14 @@ export function runs(full: number): number {
 /** Returns how often to repeat something that takes seconds, for example to kill a server at a random moment. */
 export function rounds(full: number): number {
   return IS_FULL ? full : Math.min(full, BOUNDED_ROUNDS);
+}
+
+/**
+ * Returns the items that a test of each item with each of several other things tries for one of these: all, or every third. The thirds of
+ * consecutive numbers differ, so each item is tried also in a bounded run.
+ */
+export function share<T>(items: readonly T[], number: number): readonly T[] {
+  return IS_FULL ? items : items.filter((_, i) => (i + number) % BOUNDED_PARTS === 0);
 }
 
 /**
