@@ -1,6 +1,7 @@
 /** The product's API on a port of its own, over a database of its own. */
 
 import { randomBytes } from 'node:crypto';
+import { Agent } from 'node:http';
 import { inject, test } from 'vitest';
 import type { CredentialCache } from '../../src/credential-cache/credential-cache.ts';
 import { notingUses } from '../../src/credential-cache/noting.ts';
@@ -136,6 +137,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   // The pages of the documentation are no part of the description.
   const check = holdAgainstDescription(endpoints.filter(({ path }) => !path.startsWith('/docs')));
   const url = await http.listen({ host: '127.0.0.1', port: 0 });
+  const agent = new Agent({ keepAlive: true });
+  starting.defer(() => agent.destroy());
   const outside = openDatabase({ url: inject('databaseUrl'), poolMax: 1, queryTimeoutMs: 10_000 });
   starting.defer(() => outside.close());
   const database = /\/(test_[0-9a-f]+)\?/.exec(fresh.url)?.[1] ?? '';
@@ -194,6 +197,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
           ...call.headers,
         },
         body: text,
+        agent,
       });
       check(method, path, answer);
       const value: unknown =

@@ -5,6 +5,7 @@
 
 import { once } from 'node:events';
 import {
+  type Agent,
   createServer,
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
@@ -27,6 +28,8 @@ export interface Call {
   readonly body?: string | Uint8Array;
   /** True: each character of the answer's body is one byte. */
   readonly binary?: boolean;
+  /** The connections to use; default: a connection for this request alone. */
+  readonly agent?: Agent;
 }
 
 /** @param url `http://host:port` */
@@ -38,7 +41,7 @@ export async function send(url: string, call: Call): Promise<Answer> {
     method: call.method ?? 'GET',
     path: call.path,
     headers: call.headers ?? {},
-    agent: false as const,
+    agent: call.agent ?? false,
   };
   return new Promise((resolve, reject) => {
     const outgoing = request(options, (incoming) => {
