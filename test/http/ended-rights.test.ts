@@ -7,10 +7,11 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { send } from '../support/http.ts';
 import { share } from '../support/properties.ts';
+import { blocks } from './rights/blocks.ts';
 import { type Case, makeCase } from './rights/cases.ts';
 import { answerTo, concerns, ENDINGS, type Ending, needsPlatformAdmin } from './rights/endings.ts';
 import { OPERATIONS, type Operation, type SampleRequest, sampleRequest } from './rights/samples.ts';
-import { blocks, forEach, type Stand, startStand } from './rights/stand.ts';
+import { forEach, type Stand, startStand } from './rights/stand.ts';
 
 const TIMEOUT_MS = 60_000;
 const POLL_MS = 5;

@@ -8,7 +8,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { type Harness, outcome, type Person, type Reply, startHarness, text } from './harness.ts';
-import { blocks } from './rights/stand.ts';
+import { blocks } from './rights/blocks.ts';
 
 let h: Harness;
 let outside: Database;

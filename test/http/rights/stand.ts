@@ -97,15 +97,6 @@ export async function startStand(): Promise<Stand> {
   };
 }
 
-/** Resolves with true when a request waits for the transaction of this backend. */
-export async function blocks(outside: Database, pid: number): Promise<boolean> {
-  const { rows } = await outside.knex.raw<{ rows: unknown[] }>(
-    `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and :pid = any(pg_blocking_pids(pid))`,
-    { pid },
-  );
-  return rows.length > 0;
-}
-
 /** Runs work for each item, several at a time. Resolves with the results by name. */
 export async function forEach<T, R>(
   items: readonly T[],
