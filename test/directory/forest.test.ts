@@ -1,21 +1,14 @@
 /**
  * Binds by a pattern in a forest, where a domain controller authenticates users of other domains too. Postern must log
- * in the account that the controller authenticated. The tests use Samba for the answers that it gives, and a scripted
- * domain controller for the others.
+ * in the account that the controller authenticated. The domain controller is a scripted one; table.test.ts has the
+ * answers of Samba.
  */
 
-import { Attribute, Change, Client } from 'ldapts';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { openDirectories } from '../../src/directory/directories.ts';
 import type { DirectorySettings } from '../../src/directory/settings.ts';
 import { Fault } from '../../src/domain/errors.ts';
-import { asked, cellOf } from './logins.ts';
-import { tlsFor } from './servers/client.ts';
-import { findParts } from './servers/packages.ts';
 import { type Peer, type PeerAccount, type PeerOptions, startPeer } from './servers/peer.ts';
-import { PASSWORD, PEOPLE } from './servers/people.ts';
-import { adDn, startSamba } from './servers/samba.ts';
-import type { DirectoryServer } from './servers/server.ts';
 import { settingsWith, urlOf } from './unit/fake-settings.ts';
 
 const CORP_PASSWORD = 'of alice in CORP';
@@ -164,40 +157,3 @@ describe('a domain controller of a forest', () => {
     expect(await directories.authenticate('alice', OTHER_PASSWORD)).toMatchObject({ reason: 'other_domain' });
   });
 });
-
-const missing = (await findParts(['samba'])).get('samba');
-if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
-
-describe.skipIf(missing !== undefined)(
-  `Samba, which does not name the bound account${missing === undefined ? '' : `: ${missing}`}`,
-  () => {
-    const LIMIT_MS = 120_000;
-    let samba: DirectoryServer;
-    beforeAll(async () => {
-      samba = await startSamba();
-    }, LIMIT_MS);
-    afterAll(() => samba?.stop(), LIMIT_MS);
-
-    test('logs in a person by UPN and by the name with the domain', { timeout: LIMIT_MS }, async () => {
-      for (const userDnPattern of ['{0}@corp.example', 'CORP\\{0}'])
-        expect(cellOf(await asked(samba, 'alice', PASSWORD, { userDnPattern }))).toBe('in: analyst auditor developer');
-    });
-
-    test('gives one name to no two accounts of its domain', { timeout: LIMIT_MS }, async () => {
-      const client = new Client({ url: samba.secureUrl, tlsOptions: await tlsFor(samba), timeout: 10_000 });
-      const give = (dn: string, type: string, value: string): Promise<void> =>
-        client.modify(dn, new Change({ operation: 'replace', modification: new Attribute({ type, values: [value] }) }));
-      try {
-        await client.bind(samba.manager.dn, samba.manager.password);
-        const { symbols, renamed } = PEOPLE;
-        await expect(give(adDn(symbols), 'userPrincipalName', `${renamed.login}@corp.example`)).rejects.toThrow(
-          /already in use/,
-        );
-        await give(adDn(symbols), 'userPrincipalName', 'zed@corp.example');
-        await expect(give(adDn(renamed), 'sAMAccountName', 'zed')).rejects.toThrow(/already in use/);
-      } finally {
-        await client.unbind();
-      }
-    });
-  },
-);

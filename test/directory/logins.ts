@@ -177,7 +177,7 @@ function every(cell: Cell): Readonly<Record<DirectoryKind, Cell>> {
   return { 'active-directory': cell, openldap: cell, freeipa: cell, '389ds': cell };
 }
 
-async function personOf(server: DirectoryServer, username: string): Promise<DirectoryPerson> {
+export async function personOf(server: DirectoryServer, username: string): Promise<DirectoryPerson> {
   const answer = await asked(server, username, PASSWORD);
   if (answer.kind !== 'proved') throw new Error(`${username} cannot log in: ${cellOf(answer)}`);
   return answer.person;

@@ -3,25 +3,27 @@
  * tree on it.
  */
 
-import { Client } from 'ldapts';
+import { Attribute, Change, Client } from 'ldapts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDirectories } from '../../src/directory/directories.ts';
 import { createDirectoryService } from '../../src/iam/auth/directory-service.ts';
 import { type Stand, startStand } from '../auth/stand.ts';
 import { freshDatabase } from '../support/database.ts';
 import { boundNames, comparable, INJECTIONS, searchedNames } from './injection.ts';
-import { asked, type Cell, cellOf, expectedOf, ROWS } from './logins.ts';
+import { asked, type Cell, cellOf, expectedOf, personOf, ROWS } from './logins.ts';
 import { printTable } from './print.ts';
 import { KINDS, type Started, startServers } from './servers/all.ts';
 import { tlsFor } from './servers/client.ts';
 import { logOf } from './servers/log.ts';
-import { PASSWORD, PEOPLE, type Person, WRONG_PASSWORD } from './servers/people.ts';
+import { groupDn, PASSWORD, PEOPLE, type Person, WRONG_PASSWORD } from './servers/people.ts';
+import { adDn } from './servers/samba.ts';
 import type { DirectoryKind, DirectoryServer } from './servers/server.ts';
 import { startSlapd } from './servers/slapd.ts';
 import { settingsFor } from './settings.ts';
 
 const START_LIMIT_MS = 240_000;
 const ROWS_LIMIT_MS = 180_000;
+const GUID = Buffer.from('724840f8aa76694991a8621e8e3a902f', 'hex');
 
 let started: Started | undefined;
 const results = new Map<DirectoryKind, readonly Cell[]>();
@@ -162,6 +164,72 @@ describe.each(KINDS)('%s', (kind) => {
     );
     const kinds = (await Promise.all(logins)).map((answer) => answer.kind);
     expect(kinds).toEqual(kinds.map((_, i) => (i === 7 ? 'refused' : 'proved')));
+  });
+});
+
+// After the logins, because they change entries.
+describe('Active Directory', () => {
+  const sambaOr = (skip: (why: string) => never): DirectoryServer =>
+    started?.servers.get('active-directory') ?? skip(started?.missing.get('active-directory') ?? 'no Samba');
+  const clientOf = async (server: DirectoryServer, dn: string, password: string): Promise<Client> => {
+    const client = new Client({ url: server.secureUrl, tlsOptions: await tlsFor(server), timeout: 10_000 });
+    await client.bind(dn, password);
+    return client;
+  };
+  const replace = (type: string, value: string | Buffer): Change =>
+    new Change({
+      operation: 'replace',
+      modification: new Attribute({ type, values: typeof value === 'string' ? [value] : [value] }),
+    });
+
+  test('does not name the bound account, and logs in a person by UPN and by the name with the domain', {
+    timeout: ROWS_LIMIT_MS,
+  }, async ({ skip }) => {
+    const server = sambaOr(skip);
+    for (const userDnPattern of ['{0}@corp.example', 'CORP\\{0}'])
+      expect(cellOf(await asked(server, 'alice', PASSWORD, { userDnPattern }))).toBe('in: analyst auditor developer');
+  });
+
+  test('gives one name to no two accounts of its domain', { timeout: ROWS_LIMIT_MS }, async ({ skip }) => {
+    const server = sambaOr(skip);
+    const client = await clientOf(server, server.manager.dn, server.manager.password);
+    const give = (one: Person, type: string, value: string): Promise<void> =>
+      client.modify(adDn(one), replace(type, value));
+    try {
+      const { symbols, unique } = PEOPLE;
+      const taken = give(symbols, 'userPrincipalName', `${unique.login}@corp.example`);
+      await expect(taken).rejects.toThrow(/already in use/);
+      await give(symbols, 'userPrincipalName', 'zed@corp.example');
+      await expect(give(unique, 'sAMAccountName', 'zed')).rejects.toThrow(/already in use/);
+    } finally {
+      await client.unbind();
+    }
+  });
+
+  test('lets people write neither who they are nor which groups they are in', { timeout: ROWS_LIMIT_MS }, async ({
+    skip,
+  }) => {
+    const server = sambaOr(skip);
+    const one = PEOPLE.sameName;
+    const before = await personOf(server, one.login);
+    expect(before.stableId).toMatch(/^objectguid:/);
+    const client = await clientOf(server, adDn(one), PASSWORD);
+    const attempts: Readonly<Record<string, string | Buffer>> = {
+      sAMAccountName: 'alice2',
+      userPrincipalName: 'alice@corp.example',
+      objectGUID: GUID,
+      objectSid: GUID,
+      primaryGroupID: '512',
+      memberOf: groupDn(server, 'engineers'),
+      userAccountControl: '66048',
+    };
+    try {
+      for (const [type, value] of Object.entries(attempts))
+        await expect(client.modify(adDn(one), replace(type, value)), type).rejects.toThrow();
+    } finally {
+      await client.unbind();
+    }
+    expect(await personOf(server, one.login)).toEqual(before);
   });
 });
 
