@@ -137,10 +137,15 @@ describe('the schema of the values', () => {
     expect(WRONG.length).toBeGreaterThanOrEqual(25);
   });
 
-  it.each(WRONG)('refuses %s', async (set, refusal) => {
-    const { ok, output } = await refusalOf([set]);
-    expect(ok).toBe(false);
-    expect(output).toContain(refusal);
+  it('refuses every wrong value, and names each of those that are set together', async () => {
+    const pathOf = (set: string): string => set.slice(0, set.indexOf('='));
+    const isFirst = (set: string): boolean => WRONG.find(([other]) => pathOf(other) === pathOf(set))?.[0] === set;
+    // A command takes one value of each path.
+    for (const wrong of [WRONG.filter(([set]) => isFirst(set)), WRONG.filter(([set]) => !isFirst(set))]) {
+      const { ok, output } = await refusalOf(wrong.map(([set]) => set));
+      expect(ok).toBe(false);
+      expect(wrong.filter(([, refusal]) => !output.includes(refusal))).toEqual([]);
+    }
   });
 
   it('accepts the number 0 for a duration that may be 0, and a list of domains of a directory', async () => {
