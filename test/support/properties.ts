@@ -3,7 +3,7 @@
 /** Continuous integration tries every case. `TEST_PROPERTIES=full` does so anywhere. */
 const IS_FULL = (process.env['TEST_PROPERTIES'] ?? (process.env['CI'] === 'true' ? 'full' : 'bounded')) === 'full';
 const BOUNDED_SHARE = 0.1;
-const LEAST_RUNS = 20;
+const LEAST_RUNS = 5;
 const BOUNDED_ROUNDS = 2;
 const BOUNDED_PARTS = 3;
 
