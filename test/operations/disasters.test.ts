@@ -76,7 +76,7 @@ async function anchorOf(env: NodeJS.ProcessEnv): Promise<string> {
 describe('a lost secret-key', () => {
   it('stops the start; after the statements of the guide, keys, passwords and sessions work, access tokens do not, and the audit log shows a break', async () => {
     const database = await ownDatabase();
-    const former = await stand.serve(envOf(database));
+    const former = await stand.serveApi(envOf(database));
     const { access_token: token, refresh_token: refresh } = (await tryLogin(former.http, ADMIN)).body;
     const { key } = await makeKey(former.http, String(token));
     await former.stop();
@@ -108,7 +108,7 @@ describe('a lost database', () => {
   it('is replaced by its backup: what it holds works, what was revoked since works again, and an anchor shows what is missing', async () => {
     const database = await ownDatabase();
     const env = envOf(database);
-    const before = await stand.serve(env);
+    const before = await stand.serveApi(env);
     const admin = await login(before.http);
     const kept = await makeKey(before.http, admin);
     const revoked = await makeKey(before.http, admin);
@@ -116,7 +116,7 @@ describe('a lost database', () => {
     const backup = await freshDatabase(database.db.newClient().database);
     onTestFinished(() => backup.close());
 
-    const last = await stand.serve(env);
+    const last = await stand.serveApi(env);
     await done(last.http, 'DELETE', `/v1/iam/api-keys/${revoked.id}`, { token: admin });
     const later = await makeKey(last.http, admin);
     await last.stop();
@@ -125,7 +125,7 @@ describe('a lost database', () => {
     const restored = envOf(backup);
     expect((await runCommand(['verify-audit', '--anchor', anchor], restored)).code).toBe(1);
     expect((await runCommand(['verify-audit'], restored)).code).toBe(0);
-    const server = await stand.serve(restored);
+    const server = await stand.serveGate(restored);
     const gate = gateAt(server.grpc);
     expect(await gate.decide(kept.key)).toBe('allow');
     expect(await gate.decide(revoked.key)).toBe('allow');
@@ -139,7 +139,7 @@ describe('without any administrator', () => {
   it('reset-admin makes one with another address, who activates the former one', async () => {
     const database = await ownDatabase();
     const env = envOf(database);
-    const server = await stand.serve(env);
+    const server = await stand.serveApi(env);
     const admin = await login(server.http);
     const id = String((await done(server.http, 'GET', '/v1/auth/me', { token: admin })).body['id']);
     // The API refuses to get here.
@@ -168,7 +168,7 @@ describe('a lost data-dir', () => {
     const dataDir = await prepareDataDir(join(stand.folder, 'data'));
     const copy = join(stand.folder, 'copy');
     const env = { POSTERN_DATA_DIR: dataDir, POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password };
-    const former = await stand.serve(env);
+    const former = await stand.serveApi(env);
     const { key } = await makeKey(former.http, await login(former.http));
     await former.stop();
     expect(await postmasterOf(dataDir)).toBeUndefined();
@@ -184,7 +184,7 @@ describe('a lost data-dir', () => {
       'With the embedded database, the key is the file secret-key in data-dir',
     );
     await run('cp', ['-a', join(copy, 'secret-key'), secretKey]);
-    const restored = await stand.serve(env);
+    const restored = await stand.serveGate(env);
     expect(await gateAt(restored.grpc).decide(key)).toBe('allow');
     await restored.stop();
     await anchorOf(env);

@@ -22,7 +22,7 @@ afterAll(async () => {
 
 it('serve warns in its log and on /readyz that no proxy is trusted, and that an untrusted peer has forwarded', async () => {
   const [, port = ''] = (await freeAddress()).split(':');
-  const server = await stand.serve({
+  const server = await stand.serveApi({
     POSTERN_DATABASE_URL: database.url,
     POSTERN_SECRET_KEY: SECRET_KEY,
     POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,

@@ -11,7 +11,7 @@ import { send } from '../support/http.ts';
 import { ADMIN, decider, done, login, makeKey, SECRET_KEY } from './support/client.ts';
 import { type DatabaseLink, linkTo } from './support/database-link.ts';
 import { eventually } from './support/eventually.ts';
-import { openStand, type Server, type Stand } from './support/postern.ts';
+import { type GateServer, openStand, type Server, type Stand } from './support/postern.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
@@ -22,7 +22,8 @@ let stand: Stand;
 let database: FreshDatabase;
 let link: DatabaseLink;
 let upstream: Upstream;
-let servers: Server[];
+/** The first has the API. */
+let servers: [Server, ...GateServer[]];
 let edges: Edge[];
 let admin: string;
 
@@ -35,11 +36,14 @@ beforeAll(async () => {
     POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
     POSTERN_LIMITS_WINDOW: `${WINDOW_MS / 1000}s`,
   };
-  servers = await Promise.all(Array.from({ length: SERVERS }, () => stand.serve(env)));
-  edges = await Promise.all(
-    servers.slice(1).map(({ grpc, http }) => startEdge({ grpc, http, upstream: `127.0.0.1:${upstream.port}` })),
-  );
-  admin = await login(servers[0]?.http ?? '');
+  const [first, ...gates] = await Promise.all([
+    stand.serve(env),
+    ...Array.from({ length: SERVERS - 1 }, () => stand.serveGate(env)),
+  ]);
+  servers = [first, ...gates];
+  const { http } = first;
+  edges = await Promise.all(gates.map(({ grpc }) => startEdge({ grpc, http, upstream: `127.0.0.1:${upstream.port}` })));
+  admin = await login(http);
 });
 
 afterAll(async () => {
@@ -51,7 +55,7 @@ afterAll(async () => {
 });
 
 async function tenant(id: string, limits: object): Promise<string> {
-  const http = servers[0]?.http ?? '';
+  const [{ http }] = servers;
   await done(http, 'POST', '/v1/iam/tenants', { token: admin, body: { id, name: id, ...limits } });
   return (await makeKey(http, admin, { tenant: id, scopes: ['chat:*'] })).key;
 }
@@ -78,7 +82,7 @@ it('no more tokens are spent in a month than the quota and the prompts of what i
   let answered = 0;
   const booked = (): Promise<Total> =>
     eventually('every request is booked', async () => {
-      const reply = await done(servers[1]?.http ?? '', 'GET', '/v1/iam/usage', { token: admin, tenant: 'spender' });
+      const reply = await done(servers[0].http, 'GET', '/v1/iam/usage', { token: admin, tenant: 'spender' });
       const total: Total = JSON.parse(JSON.stringify(reply.body['total']));
       return total.requests === answered && total;
     });
@@ -115,7 +119,7 @@ it('a rate is not passed in any window, also when a server is killed, nor by mor
   /** Admitted in each window for certain: no border was between question and answer. */
   const admitted = new Map<number, number>();
   let over = false;
-  const call = async ({ grpc }: Server): Promise<void> => {
+  const call = async ({ grpc }: GateServer): Promise<void> => {
     const gate = decider(grpc);
     try {
       while (!over) {
@@ -137,10 +141,10 @@ it('a rate is not passed in any window, also when a server is killed, nor by mor
   const callers = Promise.all(others.flatMap((server) => Array.from({ length: CALLERS }, () => call(server))));
   // It is looked at when all is over.
   callers.catch(() => undefined);
-  const lost = Promise.allSettled(killed === undefined ? [] : Array.from({ length: CALLERS }, () => call(killed)));
+  const lost = Promise.allSettled(Array.from({ length: CALLERS }, () => call(killed)));
 
   await middleOf(windowNow() + 3);
-  await killed?.stop('SIGKILL');
+  await killed.stop('SIGKILL');
   await middleOf(windowNow() + 2);
   link.cut();
   const went = windowNow();

@@ -10,7 +10,16 @@ import { send } from '../support/http.ts';
 import { freeAddress } from '../support/ports.ts';
 import { ADMIN, call, type Decider, decider, done, login, makeKey, type Reply, SECRET_KEY } from './support/client.ts';
 import { becomes, eventually } from './support/eventually.ts';
-import { isReady, logLines, metric, openStand, type Running, type Server, type Stand } from './support/postern.ts';
+import {
+  type ApiServer,
+  isReady,
+  logLines,
+  metric,
+  openStand,
+  type Running,
+  type Server,
+  type Stand,
+} from './support/postern.ts';
 import { processesOf } from './support/processes.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -212,7 +221,7 @@ describe('postern serve --only', () => {
 });
 
 describe('Prefer: wait=applied', () => {
-  async function revoke(server: Server, token: string, id: string): Promise<Reply> {
+  async function revoke(server: ApiServer, token: string, id: string): Promise<Reply> {
     const answer = await send(`http://${server.http}`, {
       method: 'DELETE',
       path: `/v1/iam/api-keys/${id}`,
@@ -227,9 +236,12 @@ describe('Prefer: wait=applied', () => {
       const fresh = await freshDatabase();
       onTestFinished(() => fresh.close());
       const more = { POSTERN_DATABASE_URL: fresh.url, POSTERN_DATABASE_NOTIFICATIONS: notifications };
-      const here = await startServer(more);
-      const [whole, gateOnly] = await Promise.all([startServer(more), startGate(more)]);
-      const gates = [whole.grpc, gateOnly].map((grpc) => gateAt(grpc));
+      const [here, whole, gateOnly] = await Promise.all([
+        stand.serveApi({ ...env, ...more }),
+        startServer(more),
+        stand.serveGate({ ...env, ...more }),
+      ]);
+      const gates = [whole, gateOnly].map(({ grpc }) => gateAt(grpc));
       const token = await login(here.http);
       for (let trial = 0; trial < 5; trial++) {
         const { id, key } = await makeKey(here.http, token);
@@ -253,17 +265,4 @@ describe('Prefer: wait=applied', () => {
       await here.stop();
     },
   );
-
-  /** Returns the gRPC address of a server without an API. */
-  async function startGate(more: NodeJS.ProcessEnv): Promise<string> {
-    const [grpc, admin] = [await freeAddress(), await freeAddress()];
-    stand.start(['serve', '--only', 'gate'], {
-      ...env,
-      ...more,
-      POSTERN_GRPC_LISTEN: grpc,
-      POSTERN_ADMIN_LISTEN: admin,
-    });
-    await eventually('the gate is ready', () => isReady(admin));
-    return grpc;
-  }
 });

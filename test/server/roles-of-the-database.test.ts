@@ -118,7 +118,7 @@ describe('a server whose role may not change the schema', () => {
   });
 
   it('starts at once when the schema is ready', async () => {
-    const second = await stand.serve({ ...envOf(SERVERS), POSTERN_DATABASE_MIGRATE: 'false' });
+    const second = await stand.serveApi({ ...envOf(SERVERS), POSTERN_DATABASE_MIGRATE: 'false' });
     expect(second.stdout()).not.toContain('waiting until');
     expect((await second.stop()).code).toBe(0);
   });

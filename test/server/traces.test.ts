@@ -238,7 +238,7 @@ it('what a collector receives holds no password, key, token, query or name that 
 });
 
 it('traces.sample always begins a trace for a request without a traceparent, and honors one that is not sampled', async () => {
-  const always = await stand.serve(settings('always'));
+  const always = await stand.serveGate(settings('always'));
   const client = decider(always.grpc);
   try {
     const before = collector.spans.length;
@@ -264,7 +264,7 @@ it('traces.sample always begins a trace for a request without a traceparent, and
 it('a collector that takes nothing changes no decision, and the spans that it did not take are counted', async () => {
   const lost = await startOtlpReceiver();
   lost.next.push(...Array.from({ length: 100 }, () => ({ status: 400 })));
-  const deaf = await stand.serve(settings('always', lost.endpoint));
+  const deaf = await stand.serveGate(settings('always', lost.endpoint));
   const client = decider(deaf.grpc);
   try {
     const { key } = await makeKey(server.http, admin);

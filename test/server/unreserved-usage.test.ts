@@ -9,7 +9,7 @@ import { type Edge, startEdge } from '../support/envoy.ts';
 import { type Answer, send, startServer } from '../support/http.ts';
 import { ADMIN, done, login, makeKey, SECRET_KEY } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
-import { openStand, type Server, type Stand } from './support/postern.ts';
+import { type GateServer, openStand, type Server, type Stand } from './support/postern.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
@@ -19,21 +19,25 @@ const USAGE = { input_tokens: 20, output_tokens: 190, total_tokens: 210 };
 let stand: Stand;
 let database: FreshDatabase;
 let upstream: Awaited<ReturnType<typeof startServer>>;
-let servers: Server[];
-let edges: Edge[];
+/** Has the API. */
+let server: Server;
+let gate: GateServer;
+/** In front of the gate, and in front of the server. */
+let edges: [Edge, Edge];
 let admin: string;
 let key: string;
 let isComplete = false;
 let environment: Readonly<Record<string, string>>;
 
-const startEnvoy = ({ grpc, http }: Server): Promise<Edge> => startEdge({ grpc, http, upstream: upstream.address });
+const startEnvoy = ({ grpc }: GateServer): Promise<Edge> =>
+  startEdge({ grpc, http: server.http, upstream: upstream.address });
 
-/** Stops the first server and its Envoy, and starts new ones. */
-async function restartFirst(): Promise<void> {
-  await edges[0]?.stop();
-  await servers[0]?.stop();
-  servers[0] = await stand.serve(environment);
-  edges[0] = await startEnvoy(servers[0]);
+/** Stops the gate and its Envoy, and starts new ones. */
+async function restartGate(): Promise<void> {
+  await edges[0].stop();
+  await gate.stop();
+  gate = await stand.serveGate(environment);
+  edges[0] = await startEnvoy(gate);
 }
 
 beforeAll(async () => {
@@ -56,9 +60,9 @@ beforeAll(async () => {
     POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
   };
   environment = env;
-  servers = await Promise.all([stand.serve(env), stand.serve(env)]);
-  edges = await Promise.all(servers.map(startEnvoy));
-  const http = servers[0]?.http ?? '';
+  [gate, server] = await Promise.all([stand.serveGate(env), stand.serve(env)]);
+  edges = await Promise.all([startEnvoy(gate), startEnvoy(server)]);
+  const { http } = server;
   admin = await login(http);
   const tenant = { id: 'patient', name: 'Patient', quotas: { monthly_tokens: QUOTA } };
   await done(http, 'POST', '/v1/iam/tenants', { token: admin, body: tenant });
@@ -72,9 +76,9 @@ afterAll(async () => {
   await database?.close();
 });
 
-function ask(edge: Edge | undefined, method: string, path: string, body?: object): Promise<Answer> {
+function ask(edge: Edge, method: string, path: string, body?: object): Promise<Answer> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-  return send(edge?.url ?? '', {
+  return send(edge.url, {
     method,
     path,
     headers,
@@ -83,17 +87,17 @@ function ask(edge: Edge | undefined, method: string, path: string, body?: object
 }
 
 const total = async (): Promise<unknown> =>
-  (await done(servers[1]?.http ?? '', 'GET', '/v1/iam/usage', { token: admin, tenant: 'patient' })).body['total'];
+  (await done(server.http, 'GET', '/v1/iam/usage', { token: admin, tenant: 'patient' })).body['total'];
 
 it('usage that answers of images, audio and rerank report is booked, and nothing of batches', async () => {
-  const http = servers[0]?.http ?? '';
+  const { http } = server;
   await done(http, 'POST', '/v1/iam/tenants', { token: admin, body: { id: 'painter', name: 'Painter' } });
   const made = await makeKey(http, admin, {
     tenant: 'painter',
     scopes: ['images:*', 'audio:*', 'rerank:*', 'batches:*'],
   });
   const post = (path: string, type = 'application/json') =>
-    send(edges[0]?.url ?? '', {
+    send(edges[0].url, {
       method: 'POST',
       path,
       headers: { authorization: `Bearer ${made.key}`, 'content-type': type, 'accept-encoding': 'gzip' },
@@ -128,7 +132,7 @@ it('a background response counts with its bound against the quota until its usag
   expect(Object(booked).completion_tokens).toBe(800);
 
   expect((await ask(edges[1], 'GET', '/v1/responses/resp_0')).status).toBe(200);
-  await restartFirst();
+  await restartGate();
   isComplete = true;
   for (let i = 0; i < 3; i++) {
     await ask(edges[1], 'GET', '/v1/responses/resp_0');

@@ -48,6 +48,9 @@ export interface Server extends Running, Addresses {}
 /** A server without a gate. */
 export type ApiServer = Omit<Server, 'grpc'>;
 
+/** A server without an API. */
+export type GateServer = Omit<Server, 'http'>;
+
 /** Processes that a test starts end with the test at the latest, the others with the stand. */
 export interface Stand {
   /** A folder of its own, which another user can pass through. */
@@ -59,6 +62,8 @@ export interface Stand {
   serve(env?: NodeJS.ProcessEnv): Promise<Server>;
   /** `postern serve --only api`, for tests that need no gate; resolves when it is ready. */
   serveApi(env?: NodeJS.ProcessEnv): Promise<ApiServer>;
+  /** `postern serve --only gate`, for tests that need no API; resolves when it is ready. */
+  serveGate(env?: NodeJS.ProcessEnv): Promise<GateServer>;
   /** Ends every process that was started here, embedded databases in `folder` too, and removes the folder. */
   close(): Promise<void>;
 }
@@ -84,12 +89,17 @@ export async function openStand({ isShared = false }: { readonly isShared?: bool
     start,
     run: (args, env) => start(args, env).finished,
     async serve(env) {
-      const server = await untilReady(start(['serve'], env));
-      const { grpc } = server;
-      if (grpc === undefined) throw new Error(`no gate: ${server.stdout()}`);
-      return { ...server, grpc };
+      const { grpc, http, ...server } = await untilReady(start(['serve'], env));
+      return { ...server, grpc: addressOf('gate', grpc), http: addressOf('API', http) };
     },
-    serveApi: (env) => untilReady(start(['serve', '--only', 'api'], env)),
+    async serveApi(env) {
+      const { http, ...server } = await untilReady(start(['serve', '--only', 'api'], env));
+      return { ...server, http: addressOf('API', http) };
+    },
+    async serveGate(env) {
+      const { grpc, ...server } = await untilReady(start(['serve', '--only', 'gate'], env));
+      return { ...server, grpc: addressOf('gate', grpc) };
+    },
     async close() {
       for (const running of started) running.signal('SIGKILL');
       await Promise.all(started.map((running) => running.finished));
@@ -180,18 +190,25 @@ async function untilReady(running: Running): Promise<Running & Listening> {
   return { ...running, ...ready };
 }
 
-interface Listening extends Omit<Addresses, 'grpc'> {
+interface Listening {
   /** Undefined without a gate. */
   readonly grpc: string | undefined;
+  /** Undefined without an API. */
+  readonly http: string | undefined;
+  readonly admin: string;
+}
+
+function addressOf(part: string, address: string | undefined): string {
+  if (address === undefined) throw new Error(`the server has no ${part}`);
+  return address;
 }
 
 /** Where it says that it listens; undefined while it has not said so. */
 function listening(stdout: string): Listening | undefined {
   const line = logLines(stdout).find((each) => each['msg'] === 'ready');
   const { grpc, http, admin } = line ?? {};
-  return typeof http === 'string' && typeof admin === 'string'
-    ? { grpc: typeof grpc === 'string' ? grpc : undefined, http, admin }
-    : undefined;
+  const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+  return typeof admin === 'string' ? { grpc: text(grpc), http: text(http), admin } : undefined;
 }
 
 export function logLines(stdout: string): readonly Readonly<Record<string, unknown>>[] {
