@@ -4,11 +4,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { UserId } from '../../src/domain/ids.ts';
-import { becomes, eventually } from '../server/support/eventually.ts';
-import { isReady, logLines, metric, openStand, type Running, type Stand } from '../server/support/postern.ts';
+import { becomes } from '../server/support/eventually.ts';
+import { type ApiServer, logLines, metric, openStand, type Stand } from '../server/support/postern.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { send } from '../support/http.ts';
-import { freeAddress } from '../support/ports.ts';
 import {
   type DirectoryWorld,
   describeWithSlapd,
@@ -61,36 +60,22 @@ await describeWithSlapd('the program with directories', () => {
     await world.stop();
   });
 
-  interface Served extends Running {
-    readonly http: string;
-    readonly admin: string;
-  }
+  const settings = (workers = '1'): NodeJS.ProcessEnv => ({
+    POSTERN_CONFIG: configuration,
+    POSTERN_DATABASE_URL: database.url,
+    POSTERN_SECRET_KEY: 'a secret key of tests that is long enough',
+    POSTERN_BOOTSTRAP_PASSWORD: 'a lake of tin whistles',
+    POSTERN_WORKERS: workers,
+  });
 
-  /** On ports that are known beforehand, as several workers share them. */
-  async function serve(workers: string): Promise<Served> {
-    const [http, grpc, admin] = [await freeAddress(), await freeAddress(), await freeAddress()];
-    const running = stand.start(['serve'], {
-      POSTERN_CONFIG: configuration,
-      POSTERN_DATABASE_URL: database.url,
-      POSTERN_SECRET_KEY: 'a secret key of tests that is long enough',
-      POSTERN_BOOTSTRAP_PASSWORD: 'a lake of tin whistles',
-      POSTERN_HTTP_LISTEN: http,
-      POSTERN_GRPC_LISTEN: grpc,
-      POSTERN_ADMIN_LISTEN: admin,
-      POSTERN_WORKERS: workers,
-    });
-    await eventually('it is ready', () => isReady(admin));
-    return { ...running, http, admin };
-  }
-
-  async function login({ http }: Served, password: string): Promise<number> {
+  async function login({ http }: ApiServer, password: string): Promise<number> {
     const body = JSON.stringify({ auth_type: 'ldap', username: 'ada', password });
     const headers = { 'content-type': 'application/json' };
     return (await send(`http://${http}`, { method: 'POST', path: '/v1/auth/login', headers, body })).status;
   }
 
   test('the API process looks up the owners of keys, and every gate rejects the keys of a disabled one', async () => {
-    const server = await serve('2');
+    const server = await stand.serve(settings('2'));
     expect(await login(server, LDAP_PASSWORD)).toBe(200);
     const user = await database.db.knex<{ id: UserId; source: string }>('users').where('source', 'ldap').first('id');
     if (user === undefined) throw new Error('no user was made');
@@ -111,12 +96,12 @@ await describeWithSlapd('the program with directories', () => {
   });
 
   test.each([
-    ['one process', '1'],
-    ['two workers', '2'],
+    { server: 'the API as one process', serve: () => stand.serveApi(settings()) },
+    { server: 'two workers', serve: () => stand.serve(settings('2')) },
   ])(
-    '%s: logins of a directory are admitted and counted, and warnings about its configuration are on /readyz and in the log',
-    async (_title, workers) => {
-      const server = await serve(workers);
+    '$server: logins of a directory are admitted and counted, and warnings about its configuration are on /readyz and in the log',
+    async ({ serve }) => {
+      const server: ApiServer = await serve();
       expect([await login(server, LDAP_PASSWORD), await login(server, WRONG)]).toEqual([200, 401]);
       const counted = (outcome: string): Promise<number> =>
         metric(server.admin, `postern_directory_logins_total{directory="corp",outcome="${outcome}"`);

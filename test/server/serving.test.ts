@@ -13,7 +13,7 @@ import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { freeAddress } from '../support/ports.ts';
 import { ADMIN, call, type Decider, decider, login, makeKey, SECRET_KEY } from './support/client.ts';
 import { becomes, eventually } from './support/eventually.ts';
-import { isReady, metric, openStand, type Running, readiness, type Stand } from './support/postern.ts';
+import { isReady, metric, openStand, readiness, type Server, type Stand } from './support/postern.ts';
 import { childrenOf, isRunning, processesOf } from './support/processes.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -70,8 +70,9 @@ describe('a start', () => {
 });
 
 describe('a stop', () => {
-  it('it is not ready at once, finishes what is under way, and exits 0 though connections are open', async () => {
+  it('it is not ready at once, finishes what is under way, does not wait for clients that only hold a connection or send half a request, and exits 0', async () => {
     const server = await stand.serve(env);
+    await holdConnections(server);
     const admin = await login(server.http);
     const { key } = await makeKey(server.http, admin);
     const gate = gateAt(server.grpc);
@@ -105,6 +106,8 @@ describe('a stop', () => {
 
     expect(await check).toBe('allow');
     expect((await write).status).toBe(201);
+    // A supervisor gives half a minute before it kills.
+    await eventually('it has ended', async () => !(await isRunning(server.pid)), 20_000);
     const { code, stderr } = await server.finished;
     expect([code, stderr]).toEqual([0, '']);
     expect(told).toEqual([SERVING, NOT_SERVING]);
@@ -134,8 +137,8 @@ describe('a stop', () => {
     expect((await server.finished).code).toBe(0);
   });
 
-  it('the server does not wait for clients that only hold a connection or send half a request', async () => {
-    const server = await stand.serve(env);
+  /** Opens connections that are idle or have half a request, until the end of the test. */
+  async function holdConnections(server: Server): Promise<void> {
     const sockets = [
       { address: server.http, bytes: '' },
       { address: server.http, bytes: 'POST /v1/auth/login HTTP/1.1\r\nHost: x\r\n' },
@@ -158,12 +161,7 @@ describe('a stop', () => {
       for (const socket of sockets) socket.destroy();
     });
     await Promise.all(sockets.map((socket) => once(socket, 'connect')));
-    server.signal('SIGTERM');
-    // A supervisor gives half a minute before it kills.
-    await eventually('it has ended', async () => !(await isRunning(server.pid)), 20_000);
-    const { code, stderr } = await server.finished;
-    expect([code, stderr]).toEqual([0, '']);
-  });
+  }
 
   it('while it starts, it stops as well', async () => {
     const starting = stand.start(['serve'], env);
@@ -173,48 +171,28 @@ describe('a stop', () => {
 });
 
 describe('grpc.listen: unix:/path', () => {
-  it('decides with several workers on a socket that others cannot reach, also after a server that was killed left it behind', async () => {
+  it('decides with several workers on a socket that others cannot reach, also after a server that was killed left it behind; no worker outlives that server', async () => {
     const path = join(stand.folder, 'postern.sock');
-    const first = await stand.serve({ ...env, POSTERN_GRPC_LISTEN: `unix:${path}` });
+    const first = await stand.serve({ ...env, POSTERN_WORKERS: '2', POSTERN_GRPC_LISTEN: `unix:${path}` });
     expect(first.grpc).toBe(`unix:${path}`);
     const { key } = await makeKey(first.http, await login(first.http));
     expect(await gateAt(first.grpc).decide(key)).toBe('allow');
     expect((await stat(path)).mode & 0o007).toBe(0);
+    const workers = await eventually('both gates and the API run', async () => {
+      const now = await childrenOf(first.pid);
+      return now.length === 3 && now;
+    });
     await first.stop('SIGKILL');
-    const { running: second, ready } = await startWorkers({ POSTERN_GRPC_LISTEN: first.grpc });
-    await ready;
+    for (const pid of workers) await eventually('the worker ends', async () => !(await isRunning(pid)));
+    const second = await stand.serveGate({ ...env, POSTERN_WORKERS: '2', POSTERN_GRPC_LISTEN: first.grpc });
     expect(await gateAt(second.grpc).decide(key)).toBe('allow');
     expect((await second.stop()).code).toBe(0);
   });
 });
 
-interface Workers extends Running {
-  readonly http: string;
-  readonly grpc: string;
-  readonly admin: string;
-}
-
-/** Two workers on ports that are known beforehand. */
-async function startWorkers(
-  more: NodeJS.ProcessEnv = {},
-): Promise<{ readonly running: Workers; readonly ready: Promise<void> }> {
-  const [http, grpc, admin] = [await freeAddress(), await freeAddress(), await freeAddress()];
-  const running = stand.start(['serve'], {
-    ...env,
-    POSTERN_WORKERS: '2',
-    POSTERN_HTTP_LISTEN: http,
-    POSTERN_GRPC_LISTEN: grpc,
-    POSTERN_ADMIN_LISTEN: admin,
-    ...more,
-  });
-  const ready = eventually('the workers are ready', () => isReady(admin)).then(() => undefined);
-  return { running: { ...running, http, grpc: more['POSTERN_GRPC_LISTEN'] ?? grpc, admin }, ready };
-}
-
 describe('workers: 2', () => {
   it('both decide, and are counted together; a killed one is replaced; after SIGTERM all end', async () => {
-    const { running, ready } = await startWorkers();
-    await ready;
+    const running = await stand.serve({ ...env, POSTERN_WORKERS: '2' });
     await eventually('both run', async () => (await processesOf(running.pid, 'gate')).length === 2);
     const { key } = await makeKey(running.http, await login(running.http));
     // Connections are dealt in turn, and each worker keeps what it has looked up.
@@ -250,12 +228,10 @@ describe('workers: 2', () => {
   });
 
   describe('without notifications', () => {
-    let running: Workers;
+    let running: Server;
     beforeAll(async () => {
       // A gate then reads a change when the API requests it, or within a second.
-      const workers = await startWorkers({ POSTERN_DATABASE_NOTIFICATIONS: 'false' });
-      await workers.ready;
-      running = workers.running;
+      running = await stand.serve({ ...env, POSTERN_WORKERS: '2', POSTERN_DATABASE_NOTIFICATIONS: 'false' });
     });
 
     it('a revocation is answered after every gate worker refuses the key', async () => {
@@ -282,16 +258,5 @@ describe('workers: 2', () => {
       expect(code).toBe(0);
       for (const pid of workers) expect(await isRunning(pid)).toBe(false);
     });
-  });
-
-  it('no worker outlives the first process', async () => {
-    const { running, ready } = await startWorkers();
-    await ready;
-    const workers = await eventually('both run', async () => {
-      const now = await childrenOf(running.pid);
-      return now.length === 3 && now;
-    });
-    await running.stop('SIGKILL');
-    for (const pid of workers) await eventually('the worker ends', async () => !(await isRunning(pid)));
   });
 });

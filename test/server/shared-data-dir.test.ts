@@ -67,7 +67,7 @@ it('a second server adopts the database, a third connects to it by url; all deci
 
 describe('a first start', () => {
   it("prints the administrator's password once, to the terminal that started it, and never to the log; the next start does not", async () => {
-    const env = { POSTERN_DATA_DIR: join(stand.folder, 'printed') };
+    const env = { POSTERN_DATA_DIR: await prepareDataDir(join(stand.folder, 'printed')) };
     const first = await stand.serve(env);
     const password = /^ +Password +(\S+)$/m.exec(first.stdout())?.[1] ?? '';
     expect(password).toMatch(/^[a-z2-9-]{15,}$/);
@@ -77,7 +77,7 @@ describe('a first start', () => {
     expect(stdout.split(password)).toHaveLength(2);
     expect(stderr).toBe('');
 
-    const second = await stand.serve(env);
+    const second = await stand.serveApi(env);
     await login(second.http, { email: ADMIN.email, password });
     const { stdout: later } = await second.stop();
     expect(later).not.toContain(password);
