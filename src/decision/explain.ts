@@ -1,19 +1,10 @@
 /** Explains a decision: the same function decides, and records what it reads. */
 
-import type { DenyCode } from '../domain/errors.ts';
-import type { ResourceConstraints } from '../domain/records.ts';
 import { readBody } from './body.ts';
 import { zoneOf } from './condition-table.ts';
 import { type Check, checkHolds } from './conditions.ts';
 import { decide } from './decide.ts';
-import {
-  type ExplainedBudget,
-  type ExplainedLimit,
-  type ExplainedStep,
-  endingOf,
-  stepsOf,
-  type Unproved,
-} from './explain-steps.ts';
+import { type ExplainedBudget, type ExplainedLimit, endingOf, stepsOf, type Unproved } from './explain-steps.ts';
 import { ruleWork } from './limits.ts';
 import type { Allow, CheckInput, Decision, Identity, Resource, Snapshot } from './model.ts';
 import { coversAny } from './permissions.ts';
@@ -21,73 +12,19 @@ import { type AccessQuery, type ConsideredGrant, permitted, type Trace } from '.
 import { type CompiledPolicy, listedPolicies, type PolicyLists, policyAppliesTo, reaches } from './policies.ts';
 import type { RouteMatch } from './routes.ts';
 
-interface ExplainedGrant {
-  readonly kind: 'role' | 'owner_role' | 'scopes';
-  readonly name: string | null;
-  readonly permissions: readonly string[];
-  readonly resource_constraints: ResourceConstraints;
-  readonly outcome: 'covers' | 'no_permission' | 'no_resources';
-}
+/**
+ * The explanation of a decision. The schema of `/v1/iam/explain` describes its members, which have the names of the API.
+ */
+export type DecisionExplanation = ReturnType<typeof explainDecision>;
+type ExplainedPolicy = ReturnType<typeof explainPolicy>;
 
-interface ExplainedCondition {
-  readonly kind: string;
-  readonly operator: string | null;
-  readonly operand: readonly string[];
-  /** The value of the comparison: the client's address, the time of day or the day; null if it is missing. */
-  readonly value: string | null;
-  /** The time zone of `value`; null if the condition does not use a clock. */
-  readonly timezone: string | null;
-  readonly matched: boolean;
-  /** True if the condition's input is missing; it then holds for a deny and not for an allow. */
-  readonly missing: boolean;
-}
-
-interface ExplainedPolicy {
-  readonly name: string;
-  readonly effect: 'allow' | 'deny';
-  readonly global: boolean;
-  /** `report`: the policy has no effect. */
-  readonly mode: 'enforce' | 'report';
-  /** All of the following together. */
-  readonly matched: boolean;
-  /** It applies to everyone or to a role of the principal. */
-  readonly applies: boolean;
-  readonly actions: boolean;
-  readonly resources: boolean;
-  readonly conditions: readonly ExplainedCondition[];
-}
-
-export interface DecisionExplanation {
-  readonly decision: 'allow' | 'deny';
-  readonly status: number;
-  readonly code: 'allow' | DenyCode;
-  readonly detail: string;
-  readonly policy: string | null;
-  /** The report-only policy that would have denied the request; null if none would, or if the request is denied. */
-  readonly would_deny: string | null;
-  /** The report-only policy that would have allowed the request; null if none would, or if the request is allowed. */
-  readonly would_allow: string | null;
-  readonly steps: readonly ExplainedStep[];
-  /** Method and template of the route. */
-  readonly route: string | null;
-  readonly permission: string | null;
-  /** `<kind>/<name>`; a kind without a name is one that the request does not name. */
-  readonly resources: readonly string[];
-  readonly grants: readonly ExplainedGrant[];
-  readonly policies: readonly ExplainedPolicy[];
-  /** The limits of steps 15 to 17; empty if an earlier step ended the decision. */
-  readonly limits: readonly ExplainedLimit[];
-  /** The budgets that count the request, by name; empty likewise. */
-  readonly budgets: readonly ExplainedBudget[];
-}
-
-function explainGrant(considered: ConsideredGrant): ExplainedGrant {
-  const { kind, name, grant, coversPermission, coversResources } = considered;
+function explainGrant(considered: ConsideredGrant) {
+  const { kind, name = null, grant, coversPermission, coversResources } = considered;
   const outcome = !coversPermission ? 'no_permission' : coversResources ? 'covers' : 'no_resources';
-  return { kind, name: name ?? null, permissions: grant.patterns, resource_constraints: grant.constraints, outcome };
+  return { kind, name, permissions: grant.patterns, resource_constraints: grant.constraints, outcome } as const;
 }
 
-function explainCondition(check: Check, policy: CompiledPolicy, query: AccessQuery): ExplainedCondition {
+function explainCondition(check: Check, policy: CompiledPolicy, query: AccessQuery) {
   const { timezone } = policy.conditions;
   const holds = checkHolds(check, timezone, query.now);
   const matched = holds ?? policy.effect === 'deny';
@@ -106,7 +43,7 @@ function explainCondition(check: Check, policy: CompiledPolicy, query: AccessQue
   };
 }
 
-function explainPolicy({ policy, global, mode }: ListedPolicy, query: AccessQuery): ExplainedPolicy {
+function explainPolicy({ policy, global, mode }: ListedPolicy, query: AccessQuery) {
   const applies = policyAppliesTo(policy, query);
   const actions = coversAny(policy.actions, query.permissions);
   const resources = reaches(policy, query.resources, ruleWork());
@@ -115,8 +52,11 @@ function explainPolicy({ policy, global, mode }: ListedPolicy, query: AccessQuer
   return { name: policy.name, effect: policy.effect, global, mode, matched, applies, actions, resources, conditions };
 }
 
-interface ListedPolicy extends Pick<ExplainedPolicy, 'global' | 'mode'> {
+interface ListedPolicy {
   readonly policy: CompiledPolicy;
+  readonly global: boolean;
+  /** `report`: the policy has no effect. */
+  readonly mode: 'enforce' | 'report';
 }
 
 /** Policies of one explanation. Those that name the permission come before those that do not. */
@@ -124,7 +64,7 @@ const MAX_LISTED = 200;
 
 /** Only listed policies are explained: a condition can have 1,000 operands, and a tenant thousands of policies. */
 function explainPolicies(query: AccessQuery): readonly ExplainedPolicy[] {
-  const listed = (lists: PolicyLists | undefined, global: boolean, mode: ExplainedPolicy['mode']) =>
+  const listed = (lists: PolicyLists | undefined, global: boolean, mode: ListedPolicy['mode']) =>
     listedPolicies(lists).map((policy): ListedPolicy => ({ policy, global, mode }));
   const { globalPolicies, tenantPolicies } = query;
   const all = [
@@ -161,7 +101,7 @@ export function explainDecision(
   snapshot: Snapshot | undefined,
   nowMs: number,
   { limits, budgets, unproved }: ExplainOptions = {},
-): DecisionExplanation {
+) {
   const trace: Trace = { grants: [] };
   const decision = decide(match, input, identity, snapshot, nowMs, trace);
   const query = trace.query;
@@ -191,7 +131,7 @@ export function explainDecision(
     policies: query === undefined ? [] : explainPolicies(query),
     limits: checked,
     budgets: counting,
-  };
+  } as const;
 }
 
 /**
