@@ -231,23 +231,11 @@ export interface ReservationStore {
   changeReservations(changes: readonly ReservationChange[], ttlMs: number): Promise<void>;
 }
 
-/** A request that a process admitted and whose end it does not know. */
-export interface OpenRequest {
-  readonly counter: number;
-  readonly tenant: string;
-  readonly period: string;
-  /** In the tenant's time zone: `2026-11-30`. */
-  readonly day: string;
-  /** Empty = none; the same applies to `user`. */
-  readonly key: string;
-  readonly user: string;
-  /** The prompt's estimate. */
-  readonly prompt: number;
-  /** The cost of that estimate. */
-  readonly cost: number;
-  readonly priceVersion: number;
-  readonly charges: readonly Charge[];
-}
+/** A request that a process admitted and whose end it does not know, with the estimate of its prompt and its cost. */
+export type OpenRequest = Pick<
+  Settlement,
+  'counter' | 'tenant' | 'period' | 'day' | 'key' | 'user' | 'prompt' | 'cost' | 'priceVersion' | 'charges'
+>;
 
 export interface OpenRequestNote {
   readonly processId: string;
