@@ -1,5 +1,6 @@
 /** Statements that read the audit log, newest first. */
 
+import type { ChainRow } from '../../store/audit-chain.ts';
 import type { AuditRow } from '../../store/audit-rows.ts';
 import {
   type Page,
@@ -24,22 +25,14 @@ export interface AuditCursor {
   readonly hash: string;
 }
 
-export interface StoredAudit {
-  readonly id: number;
+export interface StoredAudit extends Omit<ChainRow, 'time' | 'actor_type' | 'result' | 'before' | 'after'> {
   readonly time: Date;
   /** The time in microseconds since the epoch, by which rows are ordered. */
   readonly time_micros: number;
   readonly actor_type: AuditRow['actorType'];
-  readonly actor_id: string | null;
-  readonly tenant_id: string | null;
-  readonly address: string | null;
-  readonly action: string;
-  readonly target_type: string | null;
-  readonly target_id: string | null;
   readonly result: AuditRow['result'];
   readonly before: unknown;
   readonly after: unknown;
-  readonly request_id: string | null;
 }
 
 export interface AuditFilter extends Partial<Record<'action' | 'target_type' | 'target_id' | 'request_id', string>> {
