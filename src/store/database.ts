@@ -2,28 +2,16 @@
 
 import createKnex from 'knex';
 import pg from 'pg';
-import type { DatabaseReports } from '../telemetry/database-metrics.ts';
-import type { Tracing } from '../telemetry/tracing.ts';
 import { type ConnectionPermits, createConnectionPermits } from './connection-permits.ts';
-import { clientOptions, createPool, type Pool, type Row, type Statement } from './pool.ts';
+import { clientOptions, createPool, type Pool, type PoolOptions, type Row, type Statement } from './pool.ts';
 import type { Queryable } from './queryable.ts';
 
-interface DatabaseOptions {
-  /**
-   * `postgresql://user:password@host:port/database`, or `postgresql://user@/database?host=/directory` for a Unix
-   * socket.
-   */
-  readonly url: string;
+/** Both timeouts default to 2000. */
+interface DatabaseOptions
+  extends Pick<PoolOptions, 'url' | 'tracing' | 'reports'>,
+    Partial<Pick<PoolOptions, 'acquireTimeoutMs' | 'queryTimeoutMs'>> {
   /** The largest number of connections. Default: 10. */
   readonly poolMax?: number;
-  /** Bounds the wait for a connection. Default: 2000. */
-  readonly acquireTimeoutMs?: number;
-  /** Bounds the wait for the result of one statement. Default: 2000. */
-  readonly queryTimeoutMs?: number;
-  /** Default: no traces. */
-  readonly tracing?: Tracing | undefined;
-  /** Default: no metrics. */
-  readonly reports?: DatabaseReports | undefined;
 }
 
 export interface Database {

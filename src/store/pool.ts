@@ -15,7 +15,11 @@ import { cancelStatement } from './cancel.ts';
 import { connectionFault, spoilsConnection, statementError } from './faults.ts';
 import { tracedStatement } from './traced-statement.ts';
 
-interface PoolOptions {
+export interface PoolOptions {
+  /**
+   * `postgresql://user:password@host:port/database`, or `postgresql://user@/database?host=/directory` for a Unix
+   * socket.
+   */
   readonly url: string;
   readonly max: number;
   /** Bounds the wait for a connection. */
