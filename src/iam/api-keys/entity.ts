@@ -99,9 +99,7 @@ export const apiKey = {
   resource_constraints: column(Constraints, { accepts: Type.Optional(resourceConstraints), changes: true }),
   /** Requests per minute. Null: no limit of the key's own. */
   rate_limit_rpm: column(nullable(limit), {
-    accepts: Type.Optional(
-      Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 0, maximum: MAX_RATE_LIMIT }),
-    ),
+    accepts: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: MAX_RATE_LIMIT }))),
     changes: true,
   }),
   rate_limits: column(nullable(rateLimits), { accepts: Type.Optional(rateLimitsOrNull), changes: true }),

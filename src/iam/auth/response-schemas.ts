@@ -2,7 +2,8 @@
 
 import { Type } from 'typebox';
 import { ownBudget } from '../budgets/entity.ts';
-import { component, nullable, shownText } from '../schema/keywords.ts';
+import { component, described, nullable, shownText } from '../schema/keywords.ts';
+import { oneOf } from '../schema/schemas.ts';
 import type { UserSource } from '../users/entity.ts';
 import { ACCESS_TOKEN_TYPE } from './exchange-request.ts';
 
@@ -10,7 +11,7 @@ export const TokenPair = component(
   'TokenPair',
   Type.Object({
     access_token: shownText('A JWT.'),
-    token_type: Type.Unsafe<'Bearer'>({ type: 'string', enum: ['Bearer'] }),
+    token_type: oneOf('Bearer'),
     expires_in: Type.Integer({ description: 'Seconds.' }),
     refresh_token: Type.Optional(shownText('Absent if the refresh token is sent as a cookie.')),
   }),
@@ -20,12 +21,8 @@ export const ExchangedToken = component(
   'ExchangedToken',
   Type.Object({
     access_token: shownText('A JWT.'),
-    issued_token_type: Type.Unsafe<string>({
-      type: 'string',
-      enum: [ACCESS_TOKEN_TYPE],
-      description: 'The type of `access_token`.',
-    }),
-    token_type: Type.Unsafe<'Bearer'>({ type: 'string', enum: ['Bearer'] }),
+    issued_token_type: described(oneOf(ACCESS_TOKEN_TYPE), 'The type of `access_token`.'),
+    token_type: oneOf('Bearer'),
     expires_in: Type.Integer({ description: 'Seconds.' }),
     scope: shownText('The permissions of the token: patterns, separated by spaces.'),
   }),
@@ -35,7 +32,7 @@ export const Me = component(
   'Me',
   Type.Object({
     id: Type.String(),
-    type: Type.Unsafe<'user' | 'api_key'>({ type: 'string', enum: ['user', 'api_key'] }),
+    type: oneOf('user', 'api_key'),
     email: nullable(Type.String()),
     name: Type.String(),
     tenant_id: Type.String(),

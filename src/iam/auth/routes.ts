@@ -61,7 +61,7 @@ const LoginBody = component(
     {
       email: Type.Optional(Type.String()),
       username: Type.Optional(Type.String()),
-      auth_type: Type.Optional(Type.Unsafe<'ldap'>({ type: 'string', enum: ['ldap'] })),
+      auth_type: Type.Optional(oneOf('ldap')),
       password: Type.String(),
       session: Type.Optional(described(oneOf('cookie'), 'The refresh token comes as an HttpOnly cookie.')),
     },

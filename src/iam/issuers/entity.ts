@@ -19,7 +19,7 @@ import {
   unselected,
 } from '../schema/entity.ts';
 import { aName } from '../schema/grammar.ts';
-import { asksAlso, dateTime, filterText, flagOf, nullable, shownTextOrNull } from '../schema/keywords.ts';
+import { asksAlso, dateTime, described, filterText, flagOf, nullable, shownTextOrNull } from '../schema/keywords.ts';
 import { instant, prefixedId, tenantId, text, texts } from '../schema/resource-parts.ts';
 import { closed, oneOf, roleNames, searchText, title } from '../schema/schemas.ts';
 
@@ -84,28 +84,11 @@ const users = Type.Unsafe<IssuerUsers>(
   }),
 );
 
-/** The settings of the console's login, as stored: the secret is in a column of its own. */
-export interface IssuerSso {
-  readonly client_id: string;
-  readonly scopes: readonly string[];
-  readonly label: string;
-  readonly required_acr?: string;
-  readonly client_secret_set: boolean;
-}
-
 const ssoParts = {
   client_id: Type.String({ minLength: 1, maxLength: 255 }),
   label: title(100),
   required_acr: filterText(255, 'The `acr` that the ID token must have.'),
 };
-
-interface IssuerSsoRequest {
-  readonly client_id: string;
-  readonly client_secret?: string;
-  readonly scopes?: readonly string[];
-  readonly label: string;
-  readonly required_acr?: string;
-}
 
 const ssoScopes = Type.Optional(
   Type.Array(Type.String({ minLength: 1, maxLength: 64, pattern: '^[!#-\\[\\]-~]+$' }), {
@@ -115,8 +98,8 @@ const ssoScopes = Type.Optional(
 );
 const LOGIN = 'The login to the console by this issuer. Absent or null: none.';
 
-const ssoRequest = Type.Unsafe<IssuerSsoRequest | null>({
-  ...nullable(
+const ssoRequest = described(
+  nullable(
     Type.Object(
       {
         ...ssoParts,
@@ -129,14 +112,11 @@ const ssoRequest = Type.Unsafe<IssuerSsoRequest | null>({
       closed,
     ),
   ),
-  description: LOGIN,
-});
+  LOGIN,
+);
 
 /** For a setup file, which has no secrets. */
-export const ssoWithoutSecret = Type.Unsafe<Omit<IssuerSsoRequest, 'client_secret'> | null>({
-  ...nullable(Type.Object({ ...ssoParts, scopes: ssoScopes }, closed)),
-  description: LOGIN,
-});
+export const ssoWithoutSecret = described(nullable(Type.Object({ ...ssoParts, scopes: ssoScopes }, closed)), LOGIN);
 
 export const leewaySeconds = Type.Integer({
   minimum: 0,
@@ -144,25 +124,23 @@ export const leewaySeconds = Type.Integer({
   description: 'Tolerance for `exp`, `nbf` and `iat`. Default: 5.',
 });
 
-const sso = Type.Unsafe<IssuerSso>(
-  Type.Object({
-    client_id: text,
-    scopes: texts,
-    label: text,
-    required_acr: Type.Optional(text),
-    client_secret_set: flagOf('A client secret is stored.'),
-  }),
-);
+/** The settings of the console's login, as stored: the secret is in a column of its own. */
+const sso = Type.Object({
+  client_id: text,
+  scopes: texts,
+  label: text,
+  required_acr: Type.Optional(text),
+  client_secret_set: flagOf('A client secret is stored.'),
+});
+export type IssuerSso = Readonly<Static<typeof sso>>;
 
 const keySet = Type.Unsafe<{ readonly keys: readonly IssuerKey[] }>(
   Type.Object({ keys: Type.Array(Type.Unsafe<IssuerKey>({ type: 'object' })) }),
 );
-const keySetRequest = Type.Unsafe<{ readonly keys: readonly unknown[] } | null>({
-  ...nullable(
-    Type.Object({ keys: Type.Array(Type.Unsafe<unknown>({ type: 'object' }), { minItems: 1, maxItems: 100 }) }),
-  ),
-  description: 'A pasted key set (RFC 7517). Null: the keys are fetched.',
-});
+const keySetRequest = described(
+  nullable(Type.Object({ keys: Type.Array(Type.Unsafe<unknown>({ type: 'object' }), { minItems: 1, maxItems: 100 }) })),
+  'A pasted key set (RFC 7517). Null: the keys are fetched.',
+);
 
 const url = (description: string) => nullable(Type.String({ minLength: 1, maxLength: 2048, description }));
 
@@ -242,16 +220,17 @@ export const issuer = {
     accepts: Type.Optional(usersRequest),
     changes: true,
   }),
-  sso: column(Type.Unsafe<IssuerSso | null>(nullable(sso)), { accepts: Type.Optional(ssoRequest), changes: true }),
+  sso: column(nullable(sso), { accepts: Type.Optional(ssoRequest), changes: true }),
   enabled: column(Type.Boolean(), { accepts: Type.Optional(Type.Boolean()), changes: true }),
   max_age_seconds: column(nullable(Type.Integer()), {
     accepts: Type.Optional(
-      Type.Unsafe<number | null>({
-        type: ['integer', 'null'],
-        minimum: 1,
-        maximum: 2_147_483_647,
-        description: 'Bounds the time since `iat`. Null: no bound.',
-      }),
+      nullable(
+        Type.Integer({
+          minimum: 1,
+          maximum: 2_147_483_647,
+          description: 'Bounds the time since `iat`. Null: no bound.',
+        }),
+      ),
     ),
     changes: true,
   }),

@@ -3,8 +3,16 @@
 import { type Static, Type } from 'typebox';
 import { ordersBy } from '../list/sort.ts';
 import { aTenantId } from '../schema/grammar.ts';
-import { component, countOf, nullable, optionalText, shownText, shownTextOrNull } from '../schema/keywords.ts';
-import { closed, names, page, tenantFilter, title } from '../schema/schemas.ts';
+import {
+  component,
+  countOf,
+  described,
+  nullable,
+  optionalText,
+  shownText,
+  shownTextOrNull,
+} from '../schema/keywords.ts';
+import { closed, names, oneOf, page, tenantFilter, title } from '../schema/schemas.ts';
 
 export const USAGE_GROUPS = ['model', 'key', 'user', 'day', 'tenant'] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
@@ -45,13 +53,7 @@ export const usageFilters = Type.Object(
     ),
     from: day("The first day, in the tenant's time zone, in place of `period`."),
     to: day(`The last day, which is included, at most ${MAX_DAYS} days after \`from\`. Default: today.`),
-    group_by: Type.Optional(
-      Type.Unsafe<UsageGroup>({
-        type: 'string',
-        enum: [...USAGE_GROUPS],
-        description: '`tenant` needs `tenant_id=*`. Default: no grouping.',
-      }),
-    ),
+    group_by: Type.Optional(described(oneOf(...USAGE_GROUPS), '`tenant` needs `tenant_id=*`. Default: no grouping.')),
     key_id: optionalText(64, 'Only the usage of this API key, in the total and in each group.'),
     sort: usageOrders.parameter,
     include: names,
