@@ -3,6 +3,7 @@
 import type { DescribedUser, IssuerToken, IssuerTokenReader } from '../credential-cache/ports.ts';
 import { compileGlob, type Glob, globMatches, isWithinBounds } from '../decision/globs.ts';
 import { ruleWork } from '../decision/limits.ts';
+import { present } from '../domain/objects.ts';
 import type { IssuerUsers, ProofRecord } from '../domain/records.ts';
 import { isStorable } from '../domain/storable.ts';
 import { type Claims, claimValue, isGlob, linkedClaim, mappedRoles, matchesRules, subjectOf } from './claims.ts';
@@ -56,8 +57,7 @@ export function describedUser(claims: Claims, users: IssuerUsers): DescribedUser
   return {
     kind: 'user',
     subject,
-    ...optional('email', textOf(claims, users.email_claim)),
-    ...optional('name', textOf(claims, users.name_claim)),
+    ...present({ email: textOf(claims, users.email_claim), name: textOf(claims, users.name_claim) }),
     roles: mappedRoles(users, claims),
   };
 }
@@ -65,10 +65,4 @@ export function describedUser(claims: Claims, users: IssuerUsers): DescribedUser
 function textOf(claims: Claims, claim: string | undefined): string | undefined {
   const value = claim === undefined ? undefined : claimValue(claims, claim);
   return typeof value === 'string' && value !== '' && isStorable(value) ? value : undefined;
-}
-
-function optional<Name extends string>(name: Name, value: string | undefined): { readonly [N in Name]?: string } {
-  const made: { [N in Name]?: string } = {};
-  if (value !== undefined) made[name] = value;
-  return made;
 }
