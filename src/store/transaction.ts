@@ -16,13 +16,19 @@ const ATTEMPTS = 4;
  * after the commit. If `work` rejects, the transaction is rolled back and the error passed on. After a serialization
  * failure or a deadlock `work` runs again, so it must not have effects elsewhere. A Fault may mean that the outcome is
  * unknown: the connection was lost during COMMIT.
- * @param tenant whose rows the transaction locks. The transactions of one tenant leave permits to others
- * (connection-permits.ts). Default: no such bound
  */
-export async function transaction<T>(
+export async function transaction<T>(db: Database, work: (trx: Transaction) => Promise<T>): Promise<T> {
+  return tenantTransaction(db, undefined, work);
+}
+
+/**
+ * `transaction` that locks rows of one tenant. A tenant's transactions leave permits to others (connection-permits.ts).
+ * @param tenant undefined: no such bound
+ */
+export async function tenantTransaction<T>(
   db: Database,
+  tenant: TenantId | undefined,
   work: (trx: Transaction) => Promise<T>,
-  tenant?: TenantId,
 ): Promise<T> {
   return db.permits.run(() => attempts(db, work), tenant);
 }

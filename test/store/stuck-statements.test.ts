@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import { transaction } from '../../src/store/transaction.ts';
+import { tenantTransaction, transaction } from '../../src/store/transaction.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { seedTenant, tenantId } from './seed.ts';
 
@@ -78,11 +78,11 @@ test('a change of another tenant does not wait behind those that wait for a lock
   await holder.query(UPDATE('locked'));
   let ended = 0;
   const callers = Array.from({ length: CALLERS }, () =>
-    transaction(db, async (trx) => trx.raw(UPDATE('locked')), LOCKED)
+    tenantTransaction(db, LOCKED, async (trx) => trx.raw(UPDATE('locked')))
       .catch(() => undefined)
       .finally(() => ended++),
   );
-  await transaction(db, async (trx) => trx.raw(UPDATE('other')), OTHER);
+  await tenantTransaction(db, OTHER, async (trx) => trx.raw(UPDATE('other')));
   expect(ended).toBeLessThan(CALLERS / 2);
   await holder.query('rollback');
   await holder.end();

@@ -2,7 +2,7 @@
 
 import { Refusal } from '../../domain/errors.ts';
 import { isOneTimeToken, opaqueDigest } from '../../identity/opaque-tokens.ts';
-import { type Transaction, transaction } from '../../store/transaction.ts';
+import { type Transaction, tenantTransaction } from '../../store/transaction.ts';
 import { invalidCredential } from '../caller/admission.ts';
 import type { Caller } from '../caller/caller.ts';
 import { asCaller } from '../caller/hold-caller.ts';
@@ -99,19 +99,15 @@ export async function resetPassword(
   const user = await admitted(
     parts,
     from,
-    await transaction(db, (trx) => checkSetup(trx, parts, digest, from), tenant),
+    await tenantTransaction(db, tenant, (trx) => checkSetup(trx, parts, digest, from)),
   );
   refuseWeak(parts, reset.newPassword, user);
   const hash = await parts.passwords.hash(reset.newPassword);
-  const check = await transaction(
-    db,
-    async (trx) => {
-      const checked = await checkSetup(trx, parts, digest, from);
-      if (checked.kind === 'usable') await useSetup(trx, digest, checked.user, hash, from);
-      return checked;
-    },
-    tenant,
-  );
+  const check = await tenantTransaction(db, tenant, async (trx) => {
+    const checked = await checkSetup(trx, parts, digest, from);
+    if (checked.kind === 'usable') await useSetup(trx, digest, checked.user, hash, from);
+    return checked;
+  });
   await admitted(parts, from, check);
   await applyHere(parts);
 }

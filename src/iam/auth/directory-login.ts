@@ -8,7 +8,7 @@ import { setImmediate as allTold } from 'node:timers/promises';
 import type { DirectoryAnswer, DirectoryPerson, DirectoryReason } from '../../directory/model.ts';
 import { Fault, Refusal } from '../../domain/errors.ts';
 import type { TenantId, UserId } from '../../domain/ids.ts';
-import { transaction } from '../../store/transaction.ts';
+import { tenantTransaction } from '../../store/transaction.ts';
 import { invalidCredential } from '../caller/admission.ts';
 import { auditUsername, MAX_USERNAME_LENGTH, toStorableText } from '../change/audit-row.ts';
 import { applyHere } from '../change/change.ts';
@@ -107,10 +107,10 @@ async function suspendIfHere(
 ): Promise<void> {
   const user = await findDirectoryUser(parts.db.knex, identity);
   if (user === undefined) return;
-  const changed = await transaction(
+  const changed = await tenantTransaction(
     parts.db,
-    async (trx) => (await suspend(trx, identity, suspension, from))?.changed === true,
     user.tenantId,
+    async (trx) => (await suspend(trx, identity, suspension, from))?.changed === true,
   );
   if (changed) await applyHere(parts);
 }
@@ -251,19 +251,15 @@ async function enterChanged(
   from: Provenance,
 ): Promise<Entered> {
   try {
-    return await transaction(
-      parts.db,
-      async (trx): Promise<Entered> => {
-        const provisioned = await provisionUser(trx, parts, person, from);
-        if (provisioned.kind === 'rejected') return provisioned;
-        const session = beginning(parts, login, person, from);
-        const { id } = provisioned.user;
-        const begun = await beginSession(trx, { id, password_version: '' }, session.beginning);
-        if (!begun) throw new Fault('a user whose row is locked may not start a session');
-        return { kind: 'begun', id, session, changed: provisioned.changed };
-      },
-      person.tenantId,
-    );
+    return await tenantTransaction(parts.db, person.tenantId, async (trx): Promise<Entered> => {
+      const provisioned = await provisionUser(trx, parts, person, from);
+      if (provisioned.kind === 'rejected') return provisioned;
+      const session = beginning(parts, login, person, from);
+      const { id } = provisioned.user;
+      const begun = await beginSession(trx, { id, password_version: '' }, session.beginning);
+      if (!begun) throw new Fault('a user whose row is locked may not start a session');
+      return { kind: 'begun', id, session, changed: provisioned.changed };
+    });
   } catch (error) {
     const why = error instanceof Refusal ? refusedWith(error) : undefined;
     if (why === undefined) throw error;
@@ -338,21 +334,17 @@ async function recordRefused(
   }: { readonly id?: UserId | undefined; readonly tenant?: TenantId | undefined; readonly username: string },
   after: Readonly<Record<string, string | number>>,
 ): Promise<void> {
-  await transaction(
-    parts.db,
-    async (trx) => {
-      await returnAttempt(trx, attempt);
-      await record(trx, from, {
-        action: 'auth.login',
-        actor: id,
-        tenant,
-        target: { type: 'user', id: id ?? auditUsername(username) },
-        result: 'refused',
-        after,
-      });
-    },
-    tenant,
-  );
+  await tenantTransaction(parts.db, tenant, async (trx) => {
+    await returnAttempt(trx, attempt);
+    await record(trx, from, {
+      action: 'auth.login',
+      actor: id,
+      tenant,
+      target: { type: 'user', id: id ?? auditUsername(username) },
+      result: 'refused',
+      after,
+    });
+  });
 }
 
 async function passwordExpired(

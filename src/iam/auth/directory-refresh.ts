@@ -3,7 +3,7 @@
 import type { GoneReason as DirectoryGoneReason, DirectoryPerson, LookupAnswer } from '../../directory/model.ts';
 import { Fault } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
-import { transaction } from '../../store/transaction.ts';
+import { tenantTransaction } from '../../store/transaction.ts';
 import { endSession, type RefreshFacts } from '../sessions/queries.ts';
 import type { DirectoryIdentity } from '../users/directory-queries.ts';
 import { lockUser } from '../users/queries.ts';
@@ -66,29 +66,25 @@ export async function endForDirectory(
   reason: SuspensionReason,
   from: Provenance,
 ): Promise<boolean> {
-  return transaction(
-    parts.db,
-    async (trx) => {
-      const suspension = suspensionOf(reason);
-      let ended: number;
-      if (suspension === undefined) {
-        if (!(await lockUser(trx, tenantId, userId, 'update'))) return false;
-        ended = Number(await endSession(trx, sessionId));
-      } else {
-        const suspended = await suspend(trx, identity, suspension, from);
-        if (suspended === undefined) return false;
-        ended = suspended.sessionsEnded;
-      }
-      await record(trx, from, {
-        action: 'auth.refresh',
-        actor: userId,
-        tenant: tenantId,
-        target: { type: 'session', id: sessionId },
-        result: 'refused',
-        after: { reason, directory: identity.directory, directory_id: identity.stableId, sessions_ended: ended },
-      });
-      return true;
-    },
-    tenantId,
-  );
+  return tenantTransaction(parts.db, tenantId, async (trx) => {
+    const suspension = suspensionOf(reason);
+    let ended: number;
+    if (suspension === undefined) {
+      if (!(await lockUser(trx, tenantId, userId, 'update'))) return false;
+      ended = Number(await endSession(trx, sessionId));
+    } else {
+      const suspended = await suspend(trx, identity, suspension, from);
+      if (suspended === undefined) return false;
+      ended = suspended.sessionsEnded;
+    }
+    await record(trx, from, {
+      action: 'auth.refresh',
+      actor: userId,
+      tenant: tenantId,
+      target: { type: 'session', id: sessionId },
+      result: 'refused',
+      after: { reason, directory: identity.directory, directory_id: identity.stableId, sessions_ended: ended },
+    });
+    return true;
+  });
 }

@@ -13,7 +13,7 @@ import { type IssuerId, makeId, type SessionId } from '../../domain/ids.ts';
 import { claimValue } from '../../identity/claims.ts';
 import { readCredential } from '../../identity/credential.ts';
 import { readIssuerToken } from '../../identity/issuer-token.ts';
-import { transaction } from '../../store/transaction.ts';
+import { tenantTransaction } from '../../store/transaction.ts';
 import { auditUsername } from '../change/audit-row.ts';
 import { applyHere } from '../change/change.ts';
 import { enabledIssuer } from '../issuers/queries.ts';
@@ -151,17 +151,15 @@ async function begin(
   });
   const userAgent = from.userAgent?.slice(0, MAX_USER_AGENT_LENGTH);
   const session = { id, lifetimeMs, cookie: false, address, userAgent };
-  const begun = await transaction(
-    parts.db,
-    (trx) => beginIssuerSession(trx, { session, owner: principal, issuerId, scope, audit }),
-    principal.tenantId,
+  const begun = await tenantTransaction(parts.db, principal.tenantId, (trx) =>
+    beginIssuerSession(trx, { session, owner: principal, issuerId, scope, audit }),
   );
   if (begun) parts.writes?.wrote({ principal }, [audit]);
   return begun ? id : undefined;
 }
 
 async function end(parts: ExchangeParts, { tenantId }: Principal, id: SessionId): Promise<void> {
-  await transaction(parts.db, (trx) => endSession(trx, id), tenantId);
+  await tenantTransaction(parts.db, tenantId, (trx) => endSession(trx, id));
   await applyHere(parts);
 }
 

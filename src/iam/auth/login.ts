@@ -1,7 +1,7 @@
 /** Logins: a password starts a session with its first pair of tokens. */
 
 import type { UserId } from '../../domain/ids.ts';
-import { transaction } from '../../store/transaction.ts';
+import { tenantTransaction } from '../../store/transaction.ts';
 import { invalidCredential } from '../caller/admission.ts';
 import { auditUsername } from '../change/audit-row.ts';
 import { beginSession } from '../sessions/queries.ts';
@@ -117,21 +117,17 @@ async function begin(
   attempt: LoginAttempt,
 ): Promise<IssuedTokens | undefined> {
   if (!user.tenant_active) {
-    await transaction(
-      parts.db,
-      async (trx) => {
-        await forgiveAttempt(trx, attempt);
-        await record(trx, from, {
-          action: 'auth.login',
-          actor: user.id,
-          tenant: user.tenant_id,
-          target: { type: 'user', id: user.id },
-          result: 'refused',
-          after: { code: 'tenant_suspended' },
-        });
-      },
-      user.tenant_id,
-    );
+    await tenantTransaction(parts.db, user.tenant_id, async (trx) => {
+      await forgiveAttempt(trx, attempt);
+      await record(trx, from, {
+        action: 'auth.login',
+        actor: user.id,
+        tenant: user.tenant_id,
+        target: { type: 'user', id: user.id },
+        result: 'refused',
+        after: { code: 'tenant_suspended' },
+      });
+    });
     throw tenantSuspended().asAudited();
   }
   const { beginning, pair } = beginningSession(parts, from, user.tenant_id, {
@@ -157,7 +153,7 @@ async function renewHash(parts: AuthParts, user: ProvedUser, password: string): 
   if (!parts.passwords.needsRehash(user.password_hash)) return;
   try {
     const renewed = await parts.passwords.hash(password);
-    await transaction(parts.db, (trx) => upgradeHash(trx, user.id, user.password_hash, renewed), user.tenant_id);
+    await tenantTransaction(parts.db, user.tenant_id, (trx) => upgradeHash(trx, user.id, user.password_hash, renewed));
   } catch {
     return;
   }

@@ -5,7 +5,7 @@
 import { Refusal } from '../../domain/errors.ts';
 import type { SessionId } from '../../domain/ids.ts';
 import { isRefreshToken, opaqueDigest } from '../../identity/opaque-tokens.ts';
-import { transaction } from '../../store/transaction.ts';
+import { tenantTransaction } from '../../store/transaction.ts';
 import { invalidCredential } from '../caller/admission.ts';
 import { holdAlone } from '../caller/queries.ts';
 import { applyHere } from '../change/change.ts';
@@ -55,22 +55,18 @@ async function end(parts: AuthParts, id: SessionId, from: Provenance): Promise<b
   const owner = await sessionOwner(parts.db.knex, id);
   if (owner === undefined) return false;
   const { user_id: userId, api_key_id: keyId, tenant_id: tenantId } = owner;
-  const ended = await transaction(
-    parts.db,
-    async (trx) => {
-      await holdAlone(trx, tenantId, id);
-      if (!(await endSession(trx, id))) return false;
-      await record(trx, from, {
-        action: 'auth.logout',
-        actor: userId ?? keyId ?? undefined,
-        tenant: tenantId,
-        target: { type: 'session', id },
-        result: 'success',
-      });
-      return true;
-    },
-    tenantId,
-  );
+  const ended = await tenantTransaction(parts.db, tenantId, async (trx) => {
+    await holdAlone(trx, tenantId, id);
+    if (!(await endSession(trx, id))) return false;
+    await record(trx, from, {
+      action: 'auth.logout',
+      actor: userId ?? keyId ?? undefined,
+      tenant: tenantId,
+      target: { type: 'session', id },
+      result: 'success',
+    });
+    return true;
+  });
   if (ended) await applyHere(parts);
   return ended;
 }

@@ -21,7 +21,7 @@ import {
   opaqueDigest,
 } from '../../identity/opaque-tokens.ts';
 import type { Queryable } from '../../store/queryable.ts';
-import { transaction } from '../../store/transaction.ts';
+import { tenantTransaction } from '../../store/transaction.ts';
 import { invalidCredential } from '../caller/admission.ts';
 import { applyHere } from '../change/change.ts';
 import {
@@ -120,7 +120,9 @@ async function claimAsking(
 ): Promise<Outcome> {
   const session = await sessionOfToken(parts.db.knex, digest);
   if (session === undefined) return { kind: 'refused' };
-  const first = await transaction(parts.db, (trx) => claim(trx, parts, digest, presented, from), session.tenant_id);
+  const first = await tenantTransaction(parts.db, session.tenant_id, (trx) =>
+    claim(trx, parts, digest, presented, from),
+  );
   if (first.kind !== 'ask') return first;
   const { facts, identity } = first;
   const found = await standing(parts, identity, facts);
@@ -145,18 +147,12 @@ async function claimVouched(
   from: Provenance,
   person: DirectoryPerson,
 ): Promise<Outcome> {
-  const { outcome, changed } = await transaction(
-    parts.db,
-    async (trx) => {
-      const changed = await refreshUser(trx, person, from);
-      const outcome =
-        changed === undefined
-          ? ({ kind: 'refused' } as const)
-          : await claim(trx, parts, digest, presented, from, person);
-      return { outcome, changed };
-    },
-    person.tenantId,
-  );
+  const { outcome, changed } = await tenantTransaction(parts.db, person.tenantId, async (trx) => {
+    const changed = await refreshUser(trx, person, from);
+    const outcome =
+      changed === undefined ? ({ kind: 'refused' } as const) : await claim(trx, parts, digest, presented, from, person);
+    return { outcome, changed };
+  });
   if (changed === true) await applyHere(parts);
   return outcome.kind === 'ask' ? { kind: 'refused' } : outcome;
 }

@@ -24,7 +24,7 @@ import { compilePolicies, compileTenant } from '../../decision/compile.ts';
 import type { InvalidReason, KeyPrincipal, Principal, Snapshot } from '../../decision/model.ts';
 import type { KeyRecord } from '../../domain/records.ts';
 import type { Database } from '../../store/database.ts';
-import { type Transaction, transaction } from '../../store/transaction.ts';
+import { type Transaction, tenantTransaction } from '../../store/transaction.ts';
 import { admittedTenant, invalidCredential, refuseRotated, refuseUnexchanged } from './admission.ts';
 import { authorize } from './authorize.ts';
 import type { Caller } from './caller.ts';
@@ -46,7 +46,7 @@ export function asCaller<T>(
   writes: WrittenRows,
   work: (trx: Transaction, caller: HeldCaller) => Promise<T>,
 ): Promise<T> {
-  return transaction(db, async (trx) => work(trx, await holdCaller(trx, caller, writes)), caller.tenant);
+  return tenantTransaction(db, caller.tenant, async (trx) => work(trx, await holdCaller(trx, caller, writes)));
 }
 
 /**

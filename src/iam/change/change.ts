@@ -9,7 +9,7 @@
 import { type ErrorCode, Refusal } from '../../domain/errors.ts';
 import { type KeyId, parseId, parseTenantId, type TenantId, type UserId } from '../../domain/ids.ts';
 import { type AuditRow, insertAudit, insertAudits } from '../../store/audit-rows.ts';
-import { type Transaction, transaction } from '../../store/transaction.ts';
+import { type Transaction, tenantTransaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { type HeldCaller, holdCaller } from '../caller/hold-caller.ts';
 import type { WrittenRows } from '../caller/queries.ts';
@@ -168,31 +168,25 @@ async function runChange<T>(
   let rows: readonly AuditRow[] = [];
   let result: T;
   try {
-    result = await transaction(
-      parts.db,
-      async (trx) => {
-        // A transaction runs again after a conflict, and must not keep the draft of its first run.
-        draft = blank();
-        rows = [];
-        return run(trx, draft, async (work) => {
-          const value = await work;
-          const { each = [{ result: draft.result }] } = draft;
-          rows = each.map((one) => auditRow(actor, entry.action, { ...draft, ...one }, one.result));
-          const [row] = rows;
-          if (row !== undefined) await (rows.length === 1 ? insertAudit(trx, row) : insertAudits(trx, rows));
-          return value;
-        });
-      },
-      actor.tenant,
-    );
+    result = await tenantTransaction(parts.db, actor.tenant, async (trx) => {
+      // A transaction runs again after a conflict, and must not keep the draft of its first run.
+      draft = blank();
+      rows = [];
+      return run(trx, draft, async (work) => {
+        const value = await work;
+        const { each = [{ result: draft.result }] } = draft;
+        rows = each.map((one) => auditRow(actor, entry.action, { ...draft, ...one }, one.result));
+        const [row] = rows;
+        if (row !== undefined) await (rows.length === 1 ? insertAudit(trx, row) : insertAudits(trx, rows));
+        return value;
+      });
+    });
   } catch (cause) {
     const error = refusedByStore(cause);
     if (error instanceof Refusal && AUDITED.has(error.code)) {
       const refused = { ...draft, before: undefined, after: { code: error.code, detail: error.message } };
-      await transaction(
-        parts.db,
-        (trx) => insertAudit(trx, auditRow(actor, entry.action, refused, 'refused')),
-        actor.tenant,
+      await tenantTransaction(parts.db, actor.tenant, (trx) =>
+        insertAudit(trx, auditRow(actor, entry.action, refused, 'refused')),
       );
       error.asAudited();
     }

@@ -10,17 +10,9 @@
 import type { AdmittedIssuerUser } from '../../credential-cache/ports.ts';
 import { Fault, Refusal } from '../../domain/errors.ts';
 import type { IssuerId } from '../../domain/ids.ts';
-import { present } from '../../domain/objects.ts';
-import {
-  type Claims,
-  claimValue,
-  isSubject,
-  linkedClaim,
-  mappedRoles,
-  matchesRules,
-  subjectOf,
-} from '../../identity/claims.ts';
-import { transaction } from '../../store/transaction.ts';
+import { type Claims, isSubject, linkedClaim, matchesRules, subjectOf } from '../../identity/claims.ts';
+import { describedUser } from '../../identity/issuer-token-reader.ts';
+import { tenantTransaction } from '../../store/transaction.ts';
 import { type AuthEvent, record } from '../auth/audit.ts';
 import { beginningSession } from '../auth/begin.ts';
 import { returnAttempt } from '../auth/failure-queries.ts';
@@ -210,48 +202,33 @@ async function enter(
   });
   const { session, token, audit } = beginning;
   const sid = claims['sid'];
-  const begun = await transaction(
-    parts.db,
-    async (trx) => {
-      const begins = await beginIssuerSession(trx, {
-        session,
-        owner: { kind: 'user', id: user.id },
-        issuerId: issuer.id,
-        sso: { sid: typeof sid === 'string' && isSubject(sid) ? sid : undefined, subject: String(claims['sub']) },
-        token,
-        audit: { ...audit, actorId: user.id, targetId: user.id },
-      });
-      if (!begins) return false;
-      const sealed = sealIdToken(parts, session.id, idToken);
-      if (sealed !== undefined) await keepIdToken(trx, session.id, sealed);
-      await returnAttempt(trx, attempt);
-      return true;
-    },
-    issuer.tenantId,
-  );
+  const begun = await tenantTransaction(parts.db, issuer.tenantId, async (trx) => {
+    const begins = await beginIssuerSession(trx, {
+      session,
+      owner: { kind: 'user', id: user.id },
+      issuerId: issuer.id,
+      sso: { sid: typeof sid === 'string' && isSubject(sid) ? sid : undefined, subject: String(claims['sub']) },
+      token,
+      audit: { ...audit, actorId: user.id, targetId: user.id },
+    });
+    if (!begins) return false;
+    const sealed = sealIdToken(parts, session.id, idToken);
+    if (sealed !== undefined) await keepIdToken(trx, session.id, sealed);
+    await returnAttempt(trx, attempt);
+    return true;
+  });
   // The roles may have changed, also if the user may not log in.
   await applyHere(parts);
   if (!begun) return fail('no_account', 'deactivated', { subject, user });
   return { kind: 'begun', pair: await pair(user.id) };
 }
 
-function personOf(issuer: SsoIssuer, claims: Claims): AdmittedIssuerUser | undefined {
-  const { users } = issuer;
-  if (users === null) return undefined;
-  const subject = subjectOf(claims, users.subject_claim);
-  if (subject === undefined || subjectOf(claims, 'sub') === undefined) return undefined;
-  const text = (claim: string | undefined): string | undefined => {
-    const value = claim === undefined ? undefined : claimValue(claims, claim);
-    return typeof value === 'string' ? value : undefined;
-  };
-  const [email, name] = [text(users.email_claim), text(users.name_claim)];
-  return {
-    issuer: { id: issuer.id, tenantId: issuer.tenantId, name: issuer.name },
-    subject,
-    ...present({ email, name }),
-    roles: mappedRoles(users, claims),
-    iatMs: issuedMs(claims),
-  };
+function personOf({ id, tenantId, name, users }: SsoIssuer, claims: Claims): AdmittedIssuerUser | undefined {
+  if (users === null || subjectOf(claims, 'sub') === undefined) return undefined;
+  const described = describedUser(claims, users);
+  if (described.kind === 'none') return undefined;
+  const { kind: _kind, ...person } = described;
+  return { issuer: { id, tenantId, name }, ...person, iatMs: issuedMs(claims) };
 }
 
 function failed(error: SsoError): Failed {

@@ -7,7 +7,7 @@ import type { IssuerId, SessionId } from '../../domain/ids.ts';
 import { LOGOUT_TOKEN_AGE_MS, type LogoutToken, logoutKid, verifyLogoutToken } from '../../identity/logout-token.ts';
 import { opaqueDigest } from '../../identity/opaque-tokens.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
-import { transaction } from '../../store/transaction.ts';
+import { tenantTransaction } from '../../store/transaction.ts';
 import { ownOrigin, type PageHeaders } from '../auth/origin.ts';
 import type { Provenance } from '../auth/parts.ts';
 import { applyHere } from '../change/change.ts';
@@ -35,24 +35,20 @@ export async function logoutByProvider(
   const logout = await verified(parts, issuer, token, from);
   if (logout === undefined) return false;
   const { sid, subject, jti } = logout;
-  const ended = await transaction(
-    parts.db,
-    async (trx) => {
-      const digest = opaqueDigest(`logout ${issuer.id} ${jti}`);
-      if (!(await useOnce(trx, digest, 2 * LOGOUT_TOKEN_AGE_MS))) return undefined;
-      const sessions = await endSsoSessions(trx, { issuerId: issuer.id, sid, subject });
-      for (const { id, userId } of sessions) {
-        await insertAudit(trx, {
-          ...{ actorType: 'system', tenantId: issuer.tenantId, address: from.address },
-          ...{ action: 'auth.logout', targetType: 'session', targetId: id, result: 'success' },
-          after: { issuer: issuer.name, user_id: userId },
-          requestId: from.requestId,
-        });
-      }
-      return sessions.length;
-    },
-    issuer.tenantId,
-  );
+  const ended = await tenantTransaction(parts.db, issuer.tenantId, async (trx) => {
+    const digest = opaqueDigest(`logout ${issuer.id} ${jti}`);
+    if (!(await useOnce(trx, digest, 2 * LOGOUT_TOKEN_AGE_MS))) return undefined;
+    const sessions = await endSsoSessions(trx, { issuerId: issuer.id, sid, subject });
+    for (const { id, userId } of sessions) {
+      await insertAudit(trx, {
+        ...{ actorType: 'system', tenantId: issuer.tenantId, address: from.address },
+        ...{ action: 'auth.logout', targetType: 'session', targetId: id, result: 'success' },
+        after: { issuer: issuer.name, user_id: userId },
+        requestId: from.requestId,
+      });
+    }
+    return sessions.length;
+  });
   if (ended !== undefined && ended > 0) await applyHere(parts);
   return ended !== undefined;
 }

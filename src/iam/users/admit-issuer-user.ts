@@ -15,7 +15,7 @@ import { isSubject } from '../../identity/claims.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
 import type { Database } from '../../store/database.ts';
 import { brokenConstraint } from '../../store/faults.ts';
-import { type Transaction, transaction } from '../../store/transaction.ts';
+import { type Transaction, tenantTransaction } from '../../store/transaction.ts';
 import { holdAlone } from '../caller/queries.ts';
 import { shareTenant } from '../tenants/lock-queries.ts';
 import { displayName, partitionKnownRoles, reserveSeat, sortedRoles, usableEmail } from './checks.ts';
@@ -62,7 +62,7 @@ export class IssuerUserProvisioning implements IssuerUserAdmission {
     const { db } = this.#parts;
     const { tenantId } = person.issuer;
     try {
-      const result = await transaction(db, (trx) => this.#admitIn(trx, person), tenantId);
+      const result = await tenantTransaction(db, tenantId, (trx) => this.#admitIn(trx, person));
       if (result.kind === 'refused' && result.reason === 'email_in_use') await this.#audit(person, 'email_in_use');
       return result;
     } catch (error) {
@@ -115,14 +115,11 @@ export class IssuerUserProvisioning implements IssuerUserAdmission {
   async #audit({ issuer, subject, email }: AdmittedIssuerUser, code: string): Promise<void> {
     if (!this.#mayAudit(issuer.id)) return;
     const after = { code, issuer: issuer.name, subject, email: usableEmail(email) };
-    await transaction(
-      this.#parts.db,
-      (trx) =>
-        insertAudit(trx, {
-          ...{ actorType: 'system', tenantId: issuer.tenantId },
-          ...{ action: 'user.create', targetType: 'user', result: 'refused', after },
-        }),
-      issuer.tenantId,
+    await tenantTransaction(this.#parts.db, issuer.tenantId, (trx) =>
+      insertAudit(trx, {
+        ...{ actorType: 'system', tenantId: issuer.tenantId },
+        ...{ action: 'user.create', targetType: 'user', result: 'refused', after },
+      }),
     );
   }
 
