@@ -23,6 +23,10 @@ export class SingleFlight {
     return this.#running;
   }
 
+  get isRunning(): boolean {
+    return this.#running !== undefined;
+  }
+
   /** Settles as the current run does; resolves at once if there is none. */
   idle(): Promise<void> {
     return this.#running ?? Promise.resolve();

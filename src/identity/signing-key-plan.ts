@@ -47,44 +47,27 @@ export function planUpkeep(
   if (current === undefined) {
     return { insert: [makeKey(nowMs)], retire: [], remove: [] };
   }
-  const remove = expired(keys, nowMs, times);
   const takeoverMs = current.signsFromMs + times.periodMs;
-  if (hasNext(keys, nowMs) || nowMs < takeoverMs - times.publishAheadMs) {
+  const remove = keys
+    .filter((key) => key.retiredAtMs !== undefined && key.retiredAtMs + times.keepRetiredMs <= nowMs)
+    .map((key) => key.kid);
+  const hasNext = keys.some((key) => key.signsFromMs > nowMs);
+  if (hasNext || nowMs < takeoverMs - times.publishAheadMs) {
     return { insert: [], retire: [], remove };
   }
-  return { ...succession(keys, Math.max(takeoverMs, nowMs + times.publishAheadMs), makeKey), remove };
+  const nextFromMs = Math.max(takeoverMs, nowMs + times.publishAheadMs);
+  const retire = keys
+    .filter((key) => key.retiredAtMs === undefined)
+    .map(({ kid }) => ({ kid, retiredAtMs: nextFromMs }));
+  return { insert: [makeKey(nextFromMs)], retire, remove };
 }
 
-/** Plans a manual rotation: a next key now, unless one is already waiting. */
+/** Plans a manual rotation, as if the period were over: a next key now, unless one is already waiting. */
 export function planRotation(
   keys: readonly StoredSigningKey[],
   nowMs: number,
   times: RotationTimes,
   makeKey: (signsFromMs: number) => StoredSigningKey,
 ): SigningKeyChange {
-  if (keys.length === 0 || hasNext(keys, nowMs)) {
-    return planUpkeep(keys, nowMs, times, makeKey);
-  }
-  return { ...succession(keys, nowMs + times.publishAheadMs, makeKey), remove: expired(keys, nowMs, times) };
-}
-
-function expired(keys: readonly StoredSigningKey[], nowMs: number, times: RotationTimes): readonly string[] {
-  return keys
-    .filter((key) => key.retiredAtMs !== undefined && key.retiredAtMs + times.keepRetiredMs <= nowMs)
-    .map((key) => key.kid);
-}
-
-function hasNext(keys: readonly StoredSigningKey[], nowMs: number): boolean {
-  return keys.some((key) => key.signsFromMs > nowMs);
-}
-
-function succession(
-  keys: readonly StoredSigningKey[],
-  takeoverMs: number,
-  makeKey: (signsFromMs: number) => StoredSigningKey,
-): SigningKeyChange {
-  const retire = keys
-    .filter((key) => key.retiredAtMs === undefined)
-    .map(({ kid }) => ({ kid, retiredAtMs: takeoverMs }));
-  return { insert: [makeKey(takeoverMs)], retire, remove: [] };
+  return planUpkeep(keys, nowMs, { ...times, periodMs: 0 }, makeKey);
 }

@@ -3,6 +3,7 @@
  * keys, and, at most once a second, when a token names an unknown key. A failed read leaves the ring as it was.
  */
 
+import { SingleFlight } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
 import type { PublicJwk, SigningKeyStore, StoredSigningKey } from './ports.ts';
 import { deriveKey } from './seal.ts';
@@ -37,7 +38,8 @@ export class SigningKeys {
   readonly #sealKey: Uint8Array;
   readonly #otherSealKey: Uint8Array | undefined;
   #ring: ReadonlyMap<string, SigningKey> = new Map();
-  #reading: Promise<void> | undefined;
+  /** Loops if `#readAgain` is set during a read, which may have begun before the change. */
+  readonly #reads = new SingleFlight(() => this.#readUntilFresh());
   #readAgain: boolean = false;
   /** A change was reported and not read yet: a key in the ring may have been removed. */
   #outdated = false;
@@ -98,7 +100,7 @@ export class SigningKeys {
    */
   async find(kid: string): Promise<SigningKey | undefined> {
     if (this.#outdated) {
-      await (this.#reading ?? this.#read());
+      await this.#reads.run();
     }
     return this.#ring.get(kid) ?? (await this.#findUnknown(kid));
   }
@@ -125,11 +127,11 @@ export class SigningKeys {
 
   async #findUnknown(kid: string): Promise<SigningKey | undefined> {
     const nowMs = this.#parts.monotonicMs();
-    if (this.#reading !== undefined) {
-      await this.#reading;
+    if (this.#reads.isRunning) {
+      await this.#reads.idle();
     } else if (nowMs - this.#readForUnknownAtMs >= RELOAD_AT_MOST_EVERY_MS) {
       this.#readForUnknownAtMs = nowMs;
-      await this.#read();
+      await this.#reads.run();
     } else if (this.#lastReadFailed) {
       throw new Fault('the signing keys cannot be read');
     }
@@ -138,27 +140,13 @@ export class SigningKeys {
 
   #readInBackground(): void {
     this.#outdated = true;
-    this.#read().catch((error: unknown) => {
+    this.#readAgain = true;
+    this.#reads.run().catch((error: unknown) => {
       this.#parts.onFault(error);
       clearTimeout(this.#retry);
       this.#retry = setTimeout(() => this.#readInBackground(), RELOAD_AT_MOST_EVERY_MS);
       this.#retry.unref();
     });
-  }
-
-  /**
-   * Runs one read at a time. A request during a read starts another one after it, because the running read may have
-   * begun before the change.
-   */
-  #read(): Promise<void> {
-    if (this.#reading !== undefined) {
-      this.#readAgain = true;
-      return this.#reading;
-    }
-    this.#reading = this.#readUntilFresh().finally(() => {
-      this.#reading = undefined;
-    });
-    return this.#reading;
   }
 
   async #readUntilFresh(): Promise<void> {
