@@ -4,7 +4,6 @@
  */
 
 import { type Static, Type } from 'typebox';
-import { MAX_GLOB_LENGTH } from '../../decision/limits.ts';
 import type { BudgetName, KeyId, RoleName, UserId } from '../../domain/ids.ts';
 import { formatMoney, MAX_MONEY } from '../../domain/money.ts';
 import {
@@ -25,7 +24,7 @@ import {
   resourceOf,
   shownComponent,
 } from '../schema/entity.ts';
-import { aBudgetName, aName, RESOURCE_NAME } from '../schema/grammar.ts';
+import { aBudgetName, aName, aResourceName } from '../schema/grammar.ts';
 import { asksAlso, component, described, flagOf, nullable } from '../schema/keywords.ts';
 import { instant, keyId, prefixedId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
 import { closed, metadataKey, oneOf, searchText, title } from '../schema/schemas.ts';
@@ -105,11 +104,7 @@ const shownScope = Type.Unsafe<BudgetScope>({
 
 const models = Type.Unsafe<readonly string[] | null>({
   type: ['array', 'null'],
-  items: {
-    type: 'string',
-    maxLength: 512,
-    ...asksAlso({ minLength: 1, maxLength: MAX_GLOB_LENGTH, pattern: RESOURCE_NAME }),
-  },
+  items: { type: 'string', maxLength: 512, ...aResourceName },
   minItems: 1,
   maxItems: MAX_MODELS,
   description: 'Names or globs of models. Null: all requests, also those without a model.',

@@ -1,9 +1,8 @@
 /** The schemas of prices. Amounts are decimal texts, because no floating point touches them. */
 
 import { type Static, Type } from 'typebox';
-import { MAX_GLOB_LENGTH } from '../../decision/limits.ts';
-import { RESOURCE_NAME } from '../schema/grammar.ts';
-import { asksAlso, component, countOf, described, nullable, shownText } from '../schema/keywords.ts';
+import { aResourceName } from '../schema/grammar.ts';
+import { component, countOf, described, nullable, shownText } from '../schema/keywords.ts';
 import { instant } from '../schema/resource-parts.ts';
 import { closed, oneOf, searchText } from '../schema/schemas.ts';
 
@@ -36,7 +35,7 @@ const models = Type.String({
   maxLength: 512,
   description: 'The name of a model, or a glob. The most specific one that matches a model counts.',
   examples: ['gpt-4o-*'],
-  ...asksAlso({ minLength: 1, maxLength: MAX_GLOB_LENGTH, pattern: RESOURCE_NAME }),
+  ...aResourceName,
 });
 
 const priceRequest = Type.Object(

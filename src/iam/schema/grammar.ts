@@ -27,8 +27,6 @@ const GLOB = `${LITERAL}(\\*${LITERAL}){0,${MAX_STARS}}`;
 const MAX_RESOURCE_PATTERN_LENGTH = 'collections/'.length + MAX_GLOB_LENGTH;
 /** `*` or `<kind>/<glob>`. */
 export const RESOURCE_PATTERN = `^(\\*|(models|collections|agents)/(?!$)${GLOB})$`;
-/** Names of models, collections and agents, or globs. */
-export const RESOURCE_NAME = `^(?!$)${GLOB}$`;
 
 export const aName = asksAlso({ pattern: NAME });
 /** Text that a person types: not blank, without control characters. The server removes surrounding blanks. */
@@ -41,6 +39,8 @@ export const aTenantId = asksAlso({ pattern: TENANT_ID_PATTERN });
 export const aPermissionPattern = asksAlso({ pattern: PERMISSION_PATTERN, maxLength: MAX_PATTERN_LENGTH });
 export const aPermission = asksAlso({ pattern: PERMISSION, maxLength: MAX_PATTERN_LENGTH });
 export const aResourcePattern = asksAlso({ pattern: RESOURCE_PATTERN, maxLength: MAX_RESOURCE_PATTERN_LENGTH });
+/** Names of models, collections and agents, or globs. */
+export const aResourceName = asksAlso({ minLength: 1, maxLength: MAX_GLOB_LENGTH, pattern: `^(?!$)${GLOB}$` });
 /** It must not be easily guessed either. */
 export const aPassword = asksAlso({
   minLength: MIN_PASSWORD_LENGTH,

@@ -2,12 +2,11 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { Type } from 'typebox';
-import { MAX_GLOB_LENGTH } from '../../decision/limits.ts';
 import { MAX_RATE_GLOBS, MAX_RATE_RULES, RATE_DIMENSIONS } from '../../decision/model-rates.ts';
 import { validateModels } from '../../decision/validate.ts';
 import type { FieldError } from '../../domain/problem-details.ts';
 import type { RateLimitRule } from '../../domain/records.ts';
-import { RESOURCE_NAME } from './grammar.ts';
+import { aResourceName } from './grammar.ts';
 import { asksAlso, component } from './keywords.ts';
 
 const amount = (description: string) => ({
@@ -30,11 +29,7 @@ const rule = component(
         type: 'array',
         minItems: 1,
         maxItems: MAX_RATE_GLOBS,
-        items: {
-          type: 'string',
-          maxLength: 512,
-          ...asksAlso({ minLength: 1, maxLength: MAX_GLOB_LENGTH, pattern: RESOURCE_NAME }),
-        },
+        items: { type: 'string', maxLength: 512, ...aResourceName },
         description:
           'Names of models, or globs. All models that they match share the limits. For each limit, the rule with the most specific glob counts.',
       },

@@ -1,19 +1,19 @@
 /** The parts that the schemas of many endpoints are made of. */
 
 import { type TArrayOptions, type TSchema, Type } from 'typebox';
-import { MAX_CONSTRAINT_NAMES, MAX_ENTRIES, MAX_GLOB_LENGTH } from '../../decision/limits.ts';
+import { MAX_CONSTRAINT_NAMES, MAX_ENTRIES } from '../../decision/limits.ts';
 import type { Metadata } from '../../domain/records.ts';
 import { VISIBLE_TEXT, VISIBLE_TITLE } from '../../domain/visible-text.ts';
 import { MAX_COUNTED, MAX_CURSOR_LENGTH, MAX_LIMIT } from '../list/list.ts';
 import {
   aName,
   aPermissionPattern,
+  aResourceName,
   aResourcePattern,
   METADATA_KEY,
-  RESOURCE_NAME,
   TENANT_ID_PATTERN,
 } from './grammar.ts';
-import { asksAlso, described, filterText, flagOf } from './keywords.ts';
+import { asksAlso, described, filterText, flagOf, nullable } from './keywords.ts';
 
 /** One of a few words. An `enum` has one error for an invalid value, and a union of constants has several. */
 export function oneOf<const T extends string>(...words: readonly T[]) {
@@ -87,11 +87,7 @@ export const roleNames = texts(Type.String({ maxLength: 64, ...aName }), { maxIt
 
 const resourceNames = Type.Unsafe<readonly string[] | null>({
   type: ['array', 'null'],
-  items: {
-    type: 'string',
-    maxLength: 512,
-    ...asksAlso({ minLength: 1, maxLength: MAX_GLOB_LENGTH, pattern: RESOURCE_NAME }),
-  },
+  items: { type: 'string', maxLength: 512, ...aResourceName },
   maxItems: MAX_CONSTRAINT_NAMES,
 });
 
@@ -105,11 +101,7 @@ export const resourceConstraints = Type.Unsafe<unknown>({
 });
 
 /** Absent or null = no limit, 0 = nothing. */
-export const limitOrNull = Type.Unsafe<number | null>({
-  type: ['integer', 'null'],
-  minimum: 0,
-  maximum: Number.MAX_SAFE_INTEGER,
-});
+export const limitOrNull = nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }));
 
 export const page = {
   limit: Type.Optional(
