@@ -1,6 +1,7 @@
 /** Reads a command's options. It rejects an unknown option. */
 
 import { parseArgs } from 'node:util';
+import type { Parser } from '../config/parsers.ts';
 import { parseTenantId, type TenantId } from '../domain/ids.ts';
 
 export class UsageError extends Error {
@@ -50,6 +51,13 @@ export function parseArguments(argv: readonly string[], names: OptionNames, read
 /** Removes Node's advice, which fits none of these options. */
 function firstSentence(text: string): string {
   return text.replace(/\.?(?:\s*\n|\.\s|$)[\s\S]*$/, '');
+}
+
+/** Returns the value of an option that must be given, or has a default. @throws UsageError for a text without a value */
+export function parsedOption<T>(args: Arguments, name: string, parser: Parser<T>, byDefault = ''): T {
+  const parsed = parser.parse({ kind: 'text', text: args.value(name) ?? byDefault });
+  if (parsed.kind === 'value') return parsed.value;
+  throw new UsageError(`--${name}: expected ${parsed.flaws[0]?.expected}.`);
 }
 
 /** Returns `--tenant`; undefined if it is absent. @throws UsageError for a text that is not a tenant id */

@@ -6,8 +6,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hostAndPort } from '../config/listening.ts';
-import { duration, type Parser, tcpAddress } from '../config/parsers.ts';
-import { type Arguments, UsageError } from './arguments.ts';
+import { duration, tcpAddress } from '../config/parsers.ts';
+import { type Arguments, parsedOption, UsageError } from './arguments.ts';
 import { stopSignal } from './signals.ts';
 
 const POLL_MS = 500;
@@ -27,8 +27,8 @@ interface Drain {
 
 /** Waits for SIGTERM, then until Envoy has drained. Resolves with 1 if requests had not ended. */
 export async function drainEnvoyCommand(args: Arguments): Promise<number> {
-  const adminUrl = `http://${hostAndPort(option(args, 'admin', tcpAddress))}`;
-  const [noticeMs, limitMs] = [option(args, 'notice', duration), option(args, 'limit', duration)];
+  const adminUrl = `http://${hostAndPort(parsedOption(args, 'admin', tcpAddress))}`;
+  const [noticeMs, limitMs] = [parsedOption(args, 'notice', duration), parsedOption(args, 'limit', duration)];
   if (limitMs < noticeMs) throw new UsageError('--limit must be at least --notice.');
   // A handler of a signal does not keep a process running.
   const waiting = setInterval(() => undefined, MAX_TIMER_MS);
@@ -39,12 +39,6 @@ export async function drainEnvoyCommand(args: Arguments): Promise<number> {
   await stopped;
   clearInterval(waiting);
   return drainEnvoy({ adminUrl, noticeMs, limitMs });
-}
-
-function option<T>(args: Arguments, name: string, parser: Parser<T>): T {
-  const parsed = parser.parse({ kind: 'text', text: args.value(name) ?? '' });
-  if (parsed.kind === 'value') return parsed.value;
-  throw new UsageError(`--${name}: expected ${parsed.flaws[0]?.expected}.`);
 }
 
 /** Without an answer of the admin interface, Envoy counts as busy: it must not end before its requests. */

@@ -13,7 +13,7 @@ import { readFailure } from '../config/yaml.ts';
 import { matchRoute, type RouteTable } from '../decision/routes.ts';
 import { routeTable } from '../server/credential-cache.ts';
 import { printable } from './apply-plan.ts';
-import { type Arguments, UsageError } from './arguments.ts';
+import { type Arguments, parsedOption, UsageError } from './arguments.ts';
 import { loadOrRefuse } from './configuration.ts';
 import { readCluster, readDump } from './gateway-cluster.ts';
 import {
@@ -27,7 +27,7 @@ import { type Platform, type Probe, type ProbeRequest, probesOf, streamsOf } fro
 
 const NOTHING_FOUND = 0;
 const FOUND = 1;
-const DEFAULT_TIMEOUT_MS = 5_000;
+const DEFAULT_TIMEOUT = '5s';
 const PARALLEL = 8;
 /** Postern's challenge, by which its 401 differs from another filter's and from the platform's. */
 const CHALLENGE = 'realm="postern"';
@@ -155,10 +155,7 @@ async function sendingOf(args: Arguments): Promise<Sending> {
       );
     addresses.set(at < 0 ? '' : one.slice(0, at), parsed.value);
   }
-  const text = args.value('timeout');
-  const timeout = text === undefined ? undefined : duration.parse({ kind: 'text', text });
-  if (timeout !== undefined && timeout.kind !== 'value')
-    throw new UsageError(`--timeout: expected ${timeout.flaws[0]?.expected}.`);
+  const timeoutMs = parsedOption(args, 'timeout', duration, DEFAULT_TIMEOUT);
   const file = args.value('ca');
   const ca =
     file === undefined
@@ -167,7 +164,7 @@ async function sendingOf(args: Arguments): Promise<Sending> {
           throw new UsageError(`${file}: ${readFailure(error)}.`);
         });
   return {
-    timeoutMs: timeout?.value ?? DEFAULT_TIMEOUT_MS,
+    timeoutMs,
     tls: { ...(ca === undefined ? {} : { ca }), ...(args.flag('insecure') ? { rejectUnauthorized: false } : {}) },
     addresses,
   };

@@ -7,8 +7,8 @@ import { DatabaseNotReadyError } from '../store/not-ready.ts';
 import { parseArguments, UsageError } from './arguments.ts';
 import { COMMANDS, type Command, optionsOf, readsWords, usage } from './commands.ts';
 import { InvalidConfigError } from './configuration.ts';
+import { printed } from './output.ts';
 
-const OK = 0;
 const FAILED = 1;
 /** Wrong usage, a wrong configuration, or a database that the command must not use. Nothing was changed. */
 const REFUSED = 2;
@@ -24,12 +24,12 @@ export async function main(argv: readonly string[]): Promise<number> {
 
 async function run(argv: readonly string[]): Promise<number> {
   const [first] = argv;
-  if (first === undefined || first === 'help' || isHelp(first)) return shown(usage());
-  if (first === '--version' || first === 'version') return shown(`${manifest.version}\n`);
+  if (first === undefined || first === 'help' || isHelp(first)) return printed(usage());
+  if (first === '--version' || first === 'version') return printed(`${manifest.version}\n`);
   const command = COMMANDS.find(({ words }) => words.every((word, i) => argv[i] === word));
   if (command === undefined) {
     const withFirstWord = COMMANDS.filter(({ words }) => words[0] === first);
-    if (withFirstWord.length > 0 && argv.some(isHelp)) return shown(usage(withFirstWord));
+    if (withFirstWord.length > 0 && argv.some(isHelp)) return printed(usage(withFirstWord));
     const meant =
       withFirstWord.length > 0 ? '' : didYouMean(first, new Set(COMMANDS.map(({ words }) => words[0] ?? '')));
     return refused(
@@ -38,7 +38,7 @@ async function run(argv: readonly string[]): Promise<number> {
     );
   }
   const given = argv.slice(command.words.length);
-  if (given.some(isHelp)) return shown(usage([command]));
+  if (given.some(isHelp)) return printed(usage([command]));
   try {
     return await command.run(parseArguments(given, optionsOf(command), readsWords(command)));
   } catch (error) {
@@ -52,11 +52,6 @@ async function run(argv: readonly string[]): Promise<number> {
 
 function isHelp(word: string): boolean {
   return word === '--help' || word === '-h';
-}
-
-function shown(text: string): number {
-  process.stdout.write(text);
-  return OK;
 }
 
 function refused(why: string, commands: readonly Command[], code = REFUSED): number {
