@@ -313,20 +313,17 @@ class Checks {
     allow: Allow,
     pending: Promise<LimitDecision>,
   ): Promise<Buffer> {
-    let limited: LimitDecision;
+    let limited: LimitDecision | undefined;
     try {
       limited = await waitWithin(pending, this.#remainingWaitMs(attempt), attempt.call);
-    } catch (error) {
-      // The limits may still admit the check that no longer waits.
-      pending.then(
-        (late) => this.#release(late),
-        () => undefined,
-      );
-      return this.#fault(attempt, error);
-    }
-    try {
       return this.#applyLimits(attempt, request, allow, limited);
     } catch (error) {
+      // The limits may still admit the check that no longer waits.
+      if (limited === undefined)
+        pending.then(
+          (late) => this.#release(late),
+          () => undefined,
+        );
       return this.#fault(attempt, error);
     }
   }
@@ -350,15 +347,11 @@ class Checks {
         const { kind: _refused, ...refusal } = limited;
         const { code, detail } = refusal;
         const { route, principal, resources, tenant } = allow;
+        const denial = { ...refusal, route, principal };
         const decision = { kind: 'deny', code, detail, route, principal, tenant: tenant.id, resources } as const;
         if (code === 'rate_limit_exceeded')
-          return this.#answers.deny(
-            attempt,
-            { ...refusal, route, principal },
-            { ...decision, modelLimit: refusal.limit },
-          );
-        if (refusal.budget === undefined)
-          return this.#answers.deny(attempt, { ...refusal, route, principal }, decision);
+          return this.#answers.deny(attempt, denial, { ...decision, modelLimit: refusal.limit });
+        if (refusal.budget === undefined) return this.#answers.deny(attempt, denial, decision);
         const { budget } = refusal;
         const showsAmounts = this.#readsUsage(attempt, request, allow);
         const budgetHeader = this.#withBudgetHeader
