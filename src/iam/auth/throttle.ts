@@ -4,9 +4,9 @@
  * same limits, so that a rejection does not reveal which accounts exist.
  */
 
-import { hash } from 'node:crypto';
 import { parseAddress } from '../../decision/address.ts';
 import { Refusal } from '../../domain/errors.ts';
+import { opaqueDigest } from '../../identity/opaque-tokens.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import {
   type AttemptWindows,
@@ -41,11 +41,7 @@ export function attemptAt(account: string, throttledAs: string | undefined): Log
   const networks = (throttledAs ?? '').split(' ').map(network);
   const source = networks.includes('') ? `unknown:${account}` : networks.join(' ');
   // An account may have any character. A source has no line end.
-  return { pair: digest(`${source}\n${account}`), account: digest(account), address: digest(source) };
-}
-
-function digest(text: string): Uint8Array {
-  return hash('sha256', text, 'buffer');
+  return { pair: opaqueDigest(`${source}\n${account}`), account: opaqueDigest(account), address: opaqueDigest(source) };
 }
 
 /**
@@ -162,5 +158,5 @@ export async function afterProof<T>(q: Queryable, attempt: LoginAttempt, work: (
 
 /** Clears the account's failures from all addresses, after a password was set with another proof. */
 export async function forgetAccount(trx: Queryable, account: string): Promise<void> {
-  await clearAccount(trx, digest(account));
+  await clearAccount(trx, opaqueDigest(account));
 }

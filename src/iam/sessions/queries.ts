@@ -252,35 +252,32 @@ export async function endSession(q: Queryable, id: SessionId): Promise<boolean> 
  * user may have any number of them.
  */
 export async function endSessionsOfUser(q: Queryable, userId: UserId, except?: SessionId): Promise<number> {
-  return sessions(q)
-    .where({ user_id: userId, ended_at: null })
-    .whereRaw('expires_at > statement_timestamp()')
-    .whereRaw('id <> ?', [except ?? ''])
-    .update({ ended_at: q.raw('clock_timestamp()') });
+  return endAll(
+    q,
+    sessions(q)
+      .where({ user_id: userId })
+      .whereRaw('id <> ?', [except ?? '']),
+  );
 }
 
 /** Ends the sessions of several users, like `endSessionsOfUser`. */
 export async function endSessionsOfUsers(q: Queryable, userIds: readonly UserId[]): Promise<void> {
-  await sessions(q)
-    .whereIn('user_id', userIds)
-    .where({ ended_at: null })
-    .whereRaw('expires_at > statement_timestamp()')
-    .update({ ended_at: q.raw('clock_timestamp()') });
+  await endAll(q, sessions(q).whereIn('user_id', userIds));
 }
 
 /** Ends the sessions of a user that began with a token of the issuer. The transaction must have locked the user. */
 export async function endSessionsOfUserAndIssuer(q: Queryable, userId: UserId, issuerId: IssuerId): Promise<number> {
-  return endAll(q, { user_id: userId, issuer_id: issuerId });
+  return endAll(q, sessions(q).where({ user_id: userId, issuer_id: issuerId }));
 }
 
 /** Ends the sessions of a key without a secret. The transaction must have locked the key. */
 export async function endSessionsOfKey(q: Queryable, keyId: KeyId): Promise<number> {
-  return endAll(q, { api_key_id: keyId });
+  return endAll(q, sessions(q).where({ api_key_id: keyId }));
 }
 
-async function endAll(q: Queryable, of: Partial<SessionTable>): Promise<number> {
-  return sessions(q)
-    .where({ ...of, ended_at: null })
+async function endAll(q: Queryable, of: ReturnType<typeof sessions>): Promise<number> {
+  return of
+    .where({ ended_at: null })
     .whereRaw('expires_at > statement_timestamp()')
     .update({ ended_at: q.raw('clock_timestamp()') });
 }
