@@ -10,8 +10,7 @@ import { type ConfigError, joinPath, type Position } from '../config/config-erro
 import { fileError, filePosition, readFailure, resolved, syntaxError } from '../config/yaml.ts';
 import { pointerSteps, unstorable } from '../http/storable.ts';
 import type { SetupDocument } from '../iam/setup/document.ts';
-import type { Setup } from '../iam/setup/read.ts';
-import { readSetups, type SetupError } from '../iam/setup/read.ts';
+import { readSetups, type Setup, type SetupError } from '../iam/setup/read.ts';
 import { meaningErrors } from './apply-meaning.ts';
 import { checkForm } from './apply-schema.ts';
 

@@ -3,15 +3,15 @@
  * select this match for it. Pure.
  */
 
-import type {
-  GatewayObject,
-  GatewayObjects,
-  ListenerObject,
-  ParentRef,
-  RouteMatchObject,
-  RouteObject,
+import {
+  type GatewayObject,
+  type GatewayObjects,
+  idOf,
+  type ListenerObject,
+  type ParentRef,
+  type RouteMatchObject,
+  type RouteObject,
 } from './gateway-objects.ts';
-import { idOf } from './gateway-objects.ts';
 
 export interface ProbeRequest {
   readonly method: string;

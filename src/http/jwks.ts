@@ -6,8 +6,7 @@ import { Refusal } from '../domain/errors.ts';
 import { entityTag } from '../iam/change/preconditions.ts';
 import { component } from '../iam/schema/keywords.ts';
 import { type AnswerHeader, type Answers, shows } from './answers.ts';
-import type { Answer, Endpoint } from './endpoint.ts';
-import { publicEndpoint } from './endpoint.ts';
+import { type Answer, type Endpoint, publicEndpoint } from './endpoint.ts';
 
 export interface PublishedKeys {
   /** The `iss` of tokens. */

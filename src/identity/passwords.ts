@@ -81,9 +81,7 @@ export class Passwords {
       throw new Refusal(
         'unavailable',
         'The server is checking too many passwords at once. Try again in a few seconds.',
-        {
-          retryAfter: RETRY_AFTER_SECONDS,
-        },
+        { retryAfter: RETRY_AFTER_SECONDS },
       );
     }
     return result;

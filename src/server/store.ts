@@ -77,13 +77,10 @@ async function open(
   create: boolean,
 ): Promise<Store> {
   const address = given ?? remoteAddress(secrets);
+  const { tracing, database: reports } = telemetry;
+  const options = { poolMax: config.database.poolSize, tracing, reports };
   if (address !== undefined) {
-    const db = openDatabase({
-      url: address.url,
-      poolMax: config.database.poolSize,
-      tracing: telemetry.tracing,
-      reports: telemetry.database,
-    });
+    const db = openDatabase({ ...options, url: address.url });
     return { otherSecretKey: undefined, ...address, db, close: () => db.close() };
   }
   await using opening = new AsyncDisposableStack();
@@ -94,12 +91,7 @@ async function open(
   });
   opening.defer(() => embedded.stop());
   const secretKey = secrets.secretKey ?? (await embeddedSecretKey(config.dataDir, create));
-  const db = openDatabase({
-    url: embedded.url,
-    poolMax: config.database.poolSize,
-    tracing: telemetry.tracing,
-    reports: telemetry.database,
-  });
+  const db = openDatabase({ ...options, url: embedded.url });
   opening.defer(() => db.close());
   const opened = opening.move();
   const otherSecretKey = secrets.secretKeyPrevious;

@@ -5,8 +5,7 @@
 
 import { type Static, Type } from 'typebox';
 import { type IssuerId, parseId, type UserId } from '../../domain/ids.ts';
-import type { ClaimRule } from '../../domain/records.ts';
-import { MAX_SUBJECT_LENGTH } from '../../domain/records.ts';
+import { type ClaimRule, MAX_SUBJECT_LENGTH } from '../../domain/records.ts';
 import { claimRules } from '../issuers/entity.ts';
 import {
   changesComponent,

@@ -5,8 +5,7 @@
  * `limit` rows, or none, although there are more.
  */
 
-import type { Ability } from '../../decision/effective-access.ts';
-import { parseResource } from '../../decision/effective-access.ts';
+import { type Ability, parseResource } from '../../decision/effective-access.ts';
 import type { Resource, ResourceSource, Route, TenantView } from '../../decision/model.ts';
 import { coveringPatterns, isPermission, permissionOf } from '../../decision/permissions.ts';
 import type { CompiledPolicy } from '../../decision/policies.ts';

@@ -2,8 +2,7 @@
 
 import { type Static, Type } from 'typebox';
 import type { IssuerName, RoleName } from '../../domain/ids.ts';
-import type { DirectorySuspension } from '../../domain/records.ts';
-import { MAX_SUBJECT_LENGTH } from '../../domain/records.ts';
+import { type DirectorySuspension, MAX_SUBJECT_LENGTH } from '../../domain/records.ts';
 import {
   changedBy,
   column,
