@@ -6,11 +6,11 @@
 import type { RoleName } from '../domain/ids.ts';
 import { BUILTIN_ROLES } from '../domain/roles.ts';
 import { assumedSnapshot } from './assumed.ts';
+import { checkInput } from './check-input.ts';
 import { decide } from './decide.ts';
 import { ruleWork } from './limits.ts';
 import { decideManagement } from './management.ts';
 import {
-  type CheckInput,
   type Principal,
   RESOURCE_KINDS,
   type Resource,
@@ -90,22 +90,7 @@ function routeFor({ permissions }: Ability): Route {
 
 /** Conditions are assumed, so neither the address nor the time matters. */
 const NO_MOMENT_MS = 0;
-
-function inputIn(snapshot: Snapshot): CheckInput {
-  return {
-    method: '',
-    path: '',
-    authorization: undefined,
-    tenant: snapshot.effective?.id,
-    upgrade: undefined,
-    contentType: undefined,
-    contentEncoding: undefined,
-    body: new Uint8Array(),
-    bodyPartial: false,
-    bodyMissing: false,
-    clientAddress: undefined,
-  };
-}
+const NO_REQUEST = { method: '', path: '', contentType: undefined, clientAddress: undefined };
 
 function isManagement(ability: Ability): boolean {
   return MANAGEMENT.has(ability.permissions[0].text) && ability.resources.length === 0;
@@ -117,7 +102,7 @@ function isAllowed(ability: Ability, principal: Principal, snapshot: Snapshot): 
     ? decideManagement({ ...about, permission: ability.permissions[0].text, self: false })
     : decide(
         { kind: 'matched', route: routeFor(ability), resources: ability.resources },
-        inputIn(snapshot),
+        checkInput({ ...NO_REQUEST, tenant: snapshot.effective?.id }, undefined),
         { kind: 'proved', principal },
         snapshot,
         NO_MOMENT_MS,

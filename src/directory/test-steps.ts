@@ -1,5 +1,6 @@
 /** Runs a login step by step, with the code of logins. Each step reports its result and, if it fails, advice. */
 
+import { present } from '../domain/objects.ts';
 import { accountState } from './account-state.ts';
 import { adviceFor } from './advice.ts';
 import { type BindOutcome, bindOutcome } from './bind-outcome.ts';
@@ -81,8 +82,8 @@ class LoginTest {
     return this.#steps;
   }
 
-  #done(step: TestStepName, detail: string, data?: TestStep['data']): void {
-    this.#steps.push({ step, ok: true, detail, ...(data === undefined ? {} : { data }) });
+  #done(step: TestStepName, detail: string, data?: TestStep['data'], advice?: string): void {
+    this.#steps.push({ step, ok: true, detail, ...present({ data, advice }) });
   }
 
   #failed(step: TestStepName, error: unknown): void {
@@ -240,15 +241,8 @@ class LoginTest {
     const { person } = read;
     this.#done('groups', `${person.groups.length} groups, direct and nested`, { groups: person.groups });
     const roles = person.roles.length === 0 ? 'no group gives a role' : person.roles.join(', ');
-    this.#steps.push({
-      step: 'roles',
-      ok: true,
-      detail: roles,
-      data: { roles: person.roles },
-      ...(person.roles.length === 0
-        ? { advice: 'Name one of the groups above in ldap.group-role-mapping, with the role that it gives.' }
-        : {}),
-    });
+    const advice = 'Name one of the groups above in ldap.group-role-mapping, with the role that it gives.';
+    this.#done('roles', roles, { roles: person.roles }, person.roles.length === 0 ? advice : undefined);
     this.#done('tenant', person.tenantId, { tenant_id: person.tenantId });
   }
 }

@@ -98,7 +98,6 @@ function duplicatesIn(rules: readonly Rule[]): ReadonlyMap<Rule, RuleFinding> {
   return found;
 }
 
-/** The rules in the requests of one shape. */
 interface ShapedRules {
   readonly shape: RequestShape;
   readonly space: Space;

@@ -1,9 +1,10 @@
 /** One request of a region, decided under both versions by the decision itself. */
 
+import { checkInput } from '../check-input.ts';
 import { minuteOfWeek } from '../clock.ts';
 import { decide } from '../decide.ts';
 import { decideManagement } from '../management.ts';
-import type { CheckInput, Decision, Principal, Resource, ResourceKind, Route, Snapshot } from '../model.ts';
+import type { Decision, Principal, Resource, ResourceKind, Route, Snapshot } from '../model.ts';
 import type { Trace } from '../permitted.ts';
 import { matchRoute, type RouteTable } from '../routes.ts';
 import { parseTemplate } from '../templates.ts';
@@ -101,25 +102,6 @@ function requestOf(route: Route, resources: readonly Resource[], rest: string) {
   return { method: route.method, path, body: route.readsBody ? JSON.stringify(body) : undefined };
 }
 
-const encoder = new TextEncoder();
-
-function checkInputOf(request: Pick<Witness, 'body' | 'clientAddress'> & { method: string; path: string }): CheckInput {
-  const { method, path, body, clientAddress } = request;
-  return {
-    method,
-    path,
-    authorization: undefined,
-    tenant: undefined,
-    upgrade: undefined,
-    contentType: body === undefined ? undefined : 'application/json',
-    contentEncoding: undefined,
-    body: encoder.encode(body ?? ''),
-    bodyPartial: false,
-    bodyMissing: false,
-    clientAddress,
-  };
-}
-
 /** Reports whether steps 12 to 14 permit a request, which no step before them may deny. */
 function isPermitted(decision: Decision): boolean | undefined {
   if (decision.kind === 'allow') return true;
@@ -173,7 +155,9 @@ export function findWitness(query: WitnessQuery, versions: Versions, routes: Rou
       for (const rest of ['', 'x']) {
         const request = requestOf(route, resources, rest);
         if (request === undefined) continue;
-        const input = checkInputOf({ ...request, clientAddress });
+        const { method, path, body } = request;
+        const contentType = body === undefined ? undefined : 'application/json';
+        const input = checkInput({ method, path, tenant: undefined, contentType, clientAddress }, body);
         const match = matchRoute(routes, input);
         const [one, other] = [versions.before, versions.after].map((snapshot) =>
           isPermitted(decide(match, input, { kind: 'proved', principal }, snapshot, timeMs)),

@@ -16,7 +16,6 @@ const VARINT_3 = 0x18;
 const DETAILS_TAG = 0x32;
 
 export interface Walk {
-  /** The number of unreadable entries. */
   unreadable: number;
   /** False if the bytes are no such message. The entries before the error were read. */
   whole: boolean;

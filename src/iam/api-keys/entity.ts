@@ -121,7 +121,6 @@ export const apiKey = {
     changes: true,
   }),
   revoked_at: hidden<Date | null>(),
-  /** Null: the key is not disabled. */
   disabled_at: hidden<Date | null>(),
   /** The id of a user or a key, or `system`. */
   created_by: converted(

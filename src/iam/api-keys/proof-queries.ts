@@ -29,7 +29,6 @@ export async function countGlobs(q: Queryable, issuerId: IssuerId, except: KeyId
   return Number(row?.globs ?? 0);
 }
 
-/** Returns the user that is linked to a subject of an issuer. */
 export async function linkedUserId(q: Queryable, issuerId: IssuerId, subject: string): Promise<UserId | undefined> {
   const { rows } = await q.raw<{ rows: { user_id: UserId }[] }>(
     'select user_id from user_identities where issuer_id = :issuerId and subject = :subject',

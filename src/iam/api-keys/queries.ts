@@ -36,7 +36,6 @@ export function proofSql(keys: string): string {
 /** The columns of KeyRow in a statement on `api_keys`. */
 export const keyRowColumns = (q: Queryable) => [...COLUMNS, q.raw(proofSql('api_keys'))];
 
-/** The tenant of a key and its id. */
 export type KeyRef = Pick<KeyRow, 'id' | 'tenant_id'>;
 
 const keys = (q: Queryable) => q<KeyTable>('api_keys');

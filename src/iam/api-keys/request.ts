@@ -96,7 +96,6 @@ export function outlives(after: Date | null, before: Date | null): boolean {
   return before !== null && (after === null || after > before);
 }
 
-/** The rate limits of a key. */
 type Rates = Pick<KeyRow, 'rate_limit_rpm' | 'rate_limits'>;
 
 /**

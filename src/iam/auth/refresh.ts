@@ -44,7 +44,6 @@ export interface PresentedToken {
   readonly via: 'body' | 'cookie';
 }
 
-/** The parts of a refresh. */
 export interface RefreshParts extends AuthParts {
   /** One for each process. */
   readonly claims: RefreshClaims;

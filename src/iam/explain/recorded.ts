@@ -4,6 +4,7 @@
  */
 
 import type { Resolution } from '../../credential-cache/credential-cache.ts';
+import { checkInput } from '../../decision/check-input.ts';
 import { type DecisionExplanation, explainDecision } from '../../decision/explain.ts';
 import { stepsOf, type Unproved, type UnprovedReason } from '../../decision/explain-steps.ts';
 import { type CheckInput, type Identity, INVALID_REASONS, type InvalidReason } from '../../decision/model.ts';
@@ -17,7 +18,7 @@ import { findRecent, type StoredDecision } from '../decisions/recent-queries.ts'
 import type { RecentResource } from '../decisions/schemas.ts';
 import { scopeOf } from '../list/list.ts';
 import { shownTo } from './explain.ts';
-import { actsOutside, checkInput, type ExplainParts, resolveById, visibleTenant } from './resolve.ts';
+import { actsOutside, type ExplainParts, resolveById, visibleTenant } from './resolve.ts';
 import type { ExplainRequest } from './schemas.ts';
 
 interface RecordedExplanation extends DecisionExplanation {
@@ -168,7 +169,6 @@ const LIMITS_NOTE =
 const OTHER_NOTE =
   'The current decision differs from the recorded one, because the rules, the principal or its credential have changed since.';
 
-/** The steps of the limits. */
 const LIMIT_STEPS = { rate_limit_exceeded: 16, insufficient_quota: 17 } as const;
 
 function asRecorded(row: StoredDecision, explanation: DecisionExplanation): RecordedExplanation {

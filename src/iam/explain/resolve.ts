@@ -1,6 +1,7 @@
 /** Resolves an explain request: the requester, the subject, and the input of the decision. */
 
 import type { Resolution } from '../../credential-cache/credential-cache.ts';
+import { checkInput } from '../../decision/check-input.ts';
 import type { Unproved } from '../../decision/explain-steps.ts';
 import type { CheckInput, HeaderValue, Identity } from '../../decision/model.ts';
 import type { PriceTable } from '../../decision/prices.ts';
@@ -219,24 +220,6 @@ function requestedAt(requester: Requester): number {
 }
 
 const UNKNOWN: Identity = { kind: 'invalid', reason: 'unknown' };
-const encoder = new TextEncoder();
-
-/** Returns the input of the decision for a request whose credential is already resolved. */
-export function checkInput(
-  request: Pick<CheckInput, 'method' | 'path' | 'tenant' | 'contentType' | 'clientAddress'> & Partial<CheckInput>,
-  body: string | undefined,
-): CheckInput {
-  return {
-    authorization: undefined,
-    upgrade: undefined,
-    contentEncoding: undefined,
-    body: encoder.encode(body ?? ''),
-    bodyPartial: false,
-    bodyMissing: false,
-    ...request,
-  };
-}
-
 function inputOf(requester: Requester, request: ExplainRequest): CheckInput {
   const { method, path, body, tenant_id: tenant, client_ip: address, content_type: type } = request;
   return checkInput(

@@ -3,7 +3,6 @@
 import type { Page, PageRows } from '../../store/paging.ts';
 import { jsonBytes } from './list.ts';
 
-/** Rows of one batch. */
 const BATCH = 200;
 /** Rows that the server examines for one page, by default. */
 const MAX_EXAMINED = 10_000;

@@ -3,6 +3,7 @@
  * does not store them.
  */
 
+import type { Static } from 'typebox';
 import type { RuleFinding } from '../../decision/difference/findings.ts';
 import { isNeeded } from '../../decision/permission-catalog.ts';
 import { isPermissionPattern } from '../../decision/permissions.ts';
@@ -10,20 +11,11 @@ import type { KeyResource } from '../api-keys/entity.ts';
 import { invalidFields } from '../caller/refusals.ts';
 import type { PolicyResource } from '../policies/entity.ts';
 import type { RoleResource } from '../roles/entity.ts';
-import { MAX_NOTICES } from '../schema/resource-parts.ts';
+import { MAX_NOTICES, type noticePart } from '../schema/resource-parts.ts';
 import { type CatalogParts, catalogOf } from './catalog.ts';
 import { NO_FINDINGS, type TenantFindings } from './findings.ts';
 
-export interface Notice {
-  readonly kind: 'unneeded_pattern' | 'binds_no_one' | RuleFinding['kind'];
-  /** A JSON pointer to the member; empty for the whole resource. */
-  readonly path: string;
-  /** The pattern that covers no permission; null for other kinds. */
-  readonly pattern: string | null;
-  /** The nearest pattern of the same form that covers a permission. */
-  readonly nearest: string | null;
-  readonly message: string;
-}
+export type Notice = Static<typeof noticePart>;
 
 /** Both members are absent if there are no notices. */
 export interface Noticed {

@@ -22,12 +22,10 @@ export function dateTime(description: string) {
   return Type.Unsafe<Date>({ type: 'string', format: 'date-time', description });
 }
 
-/** A text with a description. */
 export function shownText(description: string) {
   return Type.String({ description });
 }
 
-/** A text with a description, or null. */
 export function shownTextOrNull(description: string) {
   return nullable(shownText(description));
 }
@@ -47,7 +45,6 @@ export function countOf(description: string) {
   return Type.Integer({ minimum: 0, description });
 }
 
-/** A truth value with a description. */
 export function flagOf(description: string) {
   return Type.Boolean({ description });
 }

@@ -149,7 +149,6 @@ export async function setManualRoles(q: Queryable, id: UserId, roles: readonly R
   if (roles.length > 0) await giveRoles(q, id, roles);
 }
 
-/** Deactivates users of a tenant. */
 export async function deactivateUsers(q: Queryable, tenant: TenantId, ids: readonly UserId[]): Promise<void> {
   await users(q)
     .where({ tenant_id: tenant })
