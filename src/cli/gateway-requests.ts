@@ -69,12 +69,7 @@ interface Pair {
   readonly isExpression: boolean;
 }
 
-interface Entry {
-  readonly gateway: GatewayObject;
-  readonly listener: ListenerObject;
-  readonly route: RouteObject;
-  readonly rule: number;
-  readonly match: number;
+interface Entry extends Pick<Probe, 'gateway' | 'listener' | 'route' | 'rule' | 'match'> {
   /** A pattern; empty = any. */
   readonly hostname: string;
   readonly path: Path;

@@ -23,13 +23,9 @@ export interface PrincipalMemo<P> {
   notedAtMs: number;
 }
 
-export interface CachedKey {
+export interface CachedKey extends Pick<KeyRecord, 'expiresAtMs' | 'graceUntilMs' | 'revoked' | 'disabled'> {
   /** Undefined for a key that belongs to its tenant. */
   readonly ownerId: UserId | undefined;
-  readonly expiresAtMs: number | undefined;
-  readonly graceUntilMs: number | undefined;
-  readonly revoked: boolean;
-  readonly disabled: boolean;
   /** The first principal of an owned key has no owner: only `ownedPrincipal` may return it. */
   readonly memo: PrincipalMemo<KeyPrincipal>;
 }
@@ -42,13 +38,10 @@ export interface CachedUser {
   readonly platformAdmin: boolean;
 }
 
-export interface CachedSession {
-  readonly id: SessionId;
+export interface CachedSession extends Pick<SessionRecord, 'id' | 'ended' | 'expiresAtMs'> {
   /** Undefined if the row has no owner, which proves nothing. */
   readonly ownerId: UserId | KeyId | undefined;
   readonly scope: PatternSet | undefined;
-  readonly ended: boolean;
-  readonly expiresAtMs: number;
   readonly memo: SessionMemo;
 }
 

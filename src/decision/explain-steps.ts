@@ -4,8 +4,7 @@
  */
 
 import { type DenyCode, ERRORS, Fault } from '../domain/errors.ts';
-import type { BudgetId } from '../domain/ids.ts';
-import type { BudgetPeriod, BudgetUnit } from '../domain/records.ts';
+import type { BudgetRecord } from '../domain/records.ts';
 import type { Decision, ISSUER_REASONS } from './model.ts';
 import type { RateDimension } from './model-rates.ts';
 
@@ -64,13 +63,7 @@ export interface ExplainedLimit {
 }
 
 /** One budget that counts a request that passed steps 1 to 15, for step 17. */
-export interface ExplainedBudget {
-  readonly id: BudgetId;
-  readonly name: string;
-  readonly unit: BudgetUnit;
-  readonly period: BudgetPeriod;
-  /** `report`: the budget blocks nothing. */
-  readonly action: 'block' | 'report';
+export interface ExplainedBudget extends Pick<BudgetRecord, 'id' | 'name' | 'unit' | 'period' | 'action'> {
   /** The key or the user whose own amount it is; null: the callers share it. */
   readonly caller: string | null;
   /** Amounts of money are decimal texts. Null: the reader may not know. */

@@ -22,7 +22,7 @@ export type AnthropicErrorType =
   | 'rate_limit_error'
   | 'overloaded_error';
 
-interface ErrorDefinition {
+export interface ErrorDefinition {
   readonly status: number;
   readonly title: string;
   /** The `error.type` that OpenAI-compatible clients read. */

@@ -3,7 +3,7 @@
  * Anthropic's Messages API, `type` and `error` are those of that API.
  */
 
-import { type AnthropicErrorType, ERRORS, type ErrorCode } from './errors.ts';
+import { type AnthropicErrorType, ERRORS, type ErrorCode, type ErrorDefinition } from './errors.ts';
 import type { BudgetPeriod, BudgetUnit } from './records.ts';
 
 export interface FieldError {
@@ -43,20 +43,7 @@ export interface ProblemExtras {
   readonly param?: string;
 }
 
-export interface ProblemDetails extends Omit<ProblemExtras, 'param'> {
-  readonly type: string;
-  readonly title: string;
-  readonly status: number;
-  readonly detail: string;
-  readonly code: ErrorCode;
-  readonly request_id: string;
-  readonly error: {
-    readonly message: string;
-    readonly type: string;
-    readonly param: string | null;
-    readonly code: ErrorCode;
-  };
-}
+export type ProblemDetails = Readonly<ReturnType<typeof problemDetails>>;
 
 /** A problem as Anthropic's SDKs read it: they find `type` "error" and their own `error`; the other members stay. */
 interface AnthropicProblemDetails extends Omit<ProblemDetails, 'type' | 'error'> {
@@ -66,14 +53,9 @@ interface AnthropicProblemDetails extends Omit<ProblemDetails, 'type' | 'error'>
 
 export const PROBLEM_TYPE_BASE = 'https://postern.dev/errors/';
 
-export function problemDetails(
-  code: ErrorCode,
-  detail: string,
-  requestId: string,
-  extras: ProblemExtras = {},
-): ProblemDetails {
+export function problemDetails(code: ErrorCode, detail: string, requestId: string, extras: ProblemExtras = {}) {
   const { param, ...members } = extras;
-  const entry = ERRORS[code];
+  const entry: ErrorDefinition = ERRORS[code];
   return {
     type: PROBLEM_TYPE_BASE + code,
     title: entry.title,

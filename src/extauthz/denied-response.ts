@@ -5,9 +5,8 @@
 
 import type { InvalidReason, Principal, Route } from '../decision/model.ts';
 import { type DenyCode, ERRORS } from '../domain/errors.ts';
-import { anthropicProblemDetails, problemDetails, type RateLimitMember } from '../domain/problem-details.ts';
-import type { RefusedBudget } from '../metering/admission.ts';
-import type { RateState } from '../metering/rate-state.ts';
+import { anthropicProblemDetails, problemDetails } from '../domain/problem-details.ts';
+import type { RateRefusal, RefusedBudget } from '../metering/admission.ts';
 import { NO_HOLE } from './answer-template.ts';
 import { BUDGET_HEADER, budgetMember } from './budget-answers.ts';
 import { fillAscii } from './fill.ts';
@@ -20,7 +19,7 @@ import { beginWriting, finishWriting, putByte, putText, putVarint, type Writer, 
 export type DenialCode = DenyCode | 'malformed_request' | 'unavailable';
 
 /** The properties of a denial. The decision's `Deny` has this form. */
-export interface Denial {
+export interface Denial extends Partial<Pick<RateRefusal, 'rate' | 'tokenRate' | 'retryAfterSeconds' | 'limit'>> {
   readonly code: DenialCode;
   readonly detail: string;
   readonly policy?: string;
@@ -32,13 +31,6 @@ export interface Denial {
   readonly reason?: InvalidReason;
   /** With `insufficient_quota`: RFC 3339. */
   readonly resetsAt?: string | undefined;
-  readonly rate?: RateState | undefined;
-  /** The state of the limit of tokens per minute, if that is the cause. */
-  readonly tokenRate?: RateState | undefined;
-  /** Set with `rate_limit_exceeded` if the cause is not a limit of requests. */
-  readonly retryAfterSeconds?: number;
-  /** With `rate_limit_exceeded`: the limit by model. */
-  readonly limit?: RateLimitMember | undefined;
   /** With `insufficient_quota`. */
   readonly budget?: RefusedBudget | undefined;
   /** Whether the caller may see the amounts of the budget. */

@@ -1,9 +1,8 @@
 /** A check's request to the limits, and their decision. */
 
 import type { Principal, TenantView } from '../decision/model.ts';
-import type { BudgetId } from '../domain/ids.ts';
 import type { RateLimitMember } from '../domain/problem-details.ts';
-import type { BudgetPeriod, BudgetUnit } from '../domain/records.ts';
+import type { BudgetRecord } from '../domain/records.ts';
 import type { RateState } from './rate-state.ts';
 
 export interface AdmissionRequest {
@@ -85,17 +84,11 @@ export interface RateRefusal {
 }
 
 /** A budget at the time of a check, as this process knows it. */
-export interface BudgetState {
-  readonly id: BudgetId;
-  readonly name: string;
-  readonly unit: BudgetUnit;
-  readonly period: BudgetPeriod;
+export interface BudgetState extends Pick<BudgetRecord, 'id' | 'name' | 'unit' | 'period' | 'limit'> {
   /** RFC 3339; undefined = the period does not end. */
   readonly resetsAt: string | undefined;
   /** Whether the amount is that of this key or this user alone. */
   readonly own: boolean;
-  /** Amounts are in the unit; of money, in 10^-9 of the currency. */
-  readonly limit: number;
   /** Undefined before the store's first report; likewise the other two. */
   readonly spent: number | undefined;
   readonly reserved: number | undefined;

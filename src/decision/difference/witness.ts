@@ -8,11 +8,12 @@ import type { Decision, Principal, Resource, ResourceKind, Route, Snapshot } fro
 import type { Trace } from '../permitted.ts';
 import { matchRoute, type RouteTable } from '../routes.ts';
 import { parseTemplate } from '../templates.ts';
+import type { ShapedRegion } from './boxes.ts';
 import { minutesUntil } from './lines.ts';
 import type { Witness } from './model.ts';
 import type { Region, RegionPart } from './regions.ts';
 import type { ConditionAxes, KindAxis } from './rules.ts';
-import { KIND_SOURCES, type RequestShape } from './shapes.ts';
+import { KIND_SOURCES } from './shapes.ts';
 
 export interface Versions {
   readonly before: Snapshot;
@@ -123,11 +124,7 @@ function namesOf(resources: readonly Resource[]): string {
   return JSON.stringify(resources.map(({ kind, name }) => [kind, name ?? null]).sort());
 }
 
-interface WitnessQuery {
-  readonly shape: RequestShape;
-  readonly kinds: readonly KindAxis[];
-  readonly conditions: ConditionAxes;
-  readonly region: Region;
+interface WitnessQuery extends Pick<ShapedRegion, 'shape' | 'kinds' | 'conditions' | 'region'> {
   readonly principal: Principal;
   readonly nowMs: number;
 }
