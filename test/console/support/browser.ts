@@ -52,7 +52,7 @@ export class PagePool {
   readonly #clean: (page: Page) => Promise<void>;
   readonly #idle: Page[] = [];
 
-  /** @param clean takes from a page what the next test must not find */
+  /** @param clean takes from a page what the next test must not find besides what its `sessionStorage` keeps */
   constructor(make: () => Promise<Page>, clean: (page: Page) => Promise<void> = async () => undefined) {
     this.#make = make;
     this.#clean = clean;
@@ -70,22 +70,21 @@ export class PagePool {
     for (const event of LISTENED) page.removeAllListeners(event);
     await page.unrouteAll({ behavior: 'ignoreErrors' });
     try {
-      // Ends what the page asks for and draws. A page of another origin would end its process too.
-      await page.goto(PLAIN);
+      await this.#clean(page);
+      await page.evaluate('sessionStorage.clear()');
+      await page.mouse.move(0, 0);
     } catch {
-      // The server of this page has ended.
+      // The page is on its way to another one, or its server has ended.
       await page.close();
       return;
     }
-    await page.evaluate('sessionStorage.clear()');
-    await page.mouse.move(0, 0);
-    await this.#clean(page);
+    // The next test loads its page in place of this one. Another page between the two would cost a quarter of a load.
     this.#idle.push(page);
   }
 }
 
-/** A page without a script. */
-const PLAIN = '/.well-known/jwks.json';
+/** A page without a script, of the origin of the console: a page of another origin would end the process of the page. */
+const PLAIN = '/console/mark.svg';
 
 /** The events that tests listen to. */
 const LISTENED = [
@@ -104,6 +103,8 @@ export function visitors(makeContext: () => Promise<BrowserContext>): PagePool {
   return new PagePool(make, async (page) => {
     const context = page.context();
     for (const other of context.pages()) if (other !== page) await other.close();
+    // Ends the page first: without its session, it would store what is typed in it.
+    await page.goto(PLAIN);
     await context.clearCookies();
     await page.evaluate('localStorage.clear()');
   });
@@ -154,6 +155,8 @@ function watch(page: Page, origin: string): Tab {
     if (['error', 'warning'].includes(message.type()) && !isRefusal)
       problems.push(`${message.type()}: ${message.text()}`);
   });
+  // The page of the test before ends with the first load.
+  page.once('framenavigated', () => problems.splice(0));
   noteRequests(page);
   return { page, context: page.context(), problems };
 }
