@@ -1,7 +1,7 @@
 import type { Locator } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done } from '../server/support/client.ts';
-import { faultsInEveryLook } from './support/browser.ts';
+import { faultsInEveryLook, visit } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 const TENANT = 'console-rates';
@@ -45,14 +45,14 @@ describe('limits by model', () => {
     await drawer.getByRole('button', { name: 'Close' }).last().click();
     await drawer.getByText('40,000 tokens a minute').waitFor();
 
-    await page.goto(`/console/users/${user}?tenant=${TENANT}`);
+    await visit(page, `/console/users/${user}?tenant=${TENANT}`);
     await page.getByRole('button', { name: 'Edit user' }).click();
     await addLimit(drawer, 'Requests a minute', '60');
     await drawer.getByText('Saved.', { exact: true }).waitFor();
     await drawer.getByRole('button', { name: 'Close' }).last().click();
     await page.getByText('60 requests a minute').waitFor();
 
-    await page.goto(`/console/tenants?open=${TENANT}&tenant=${TENANT}`);
+    await visit(page, `/console/tenants?open=${TENANT}&tenant=${TENANT}`);
     await addLimit(drawer, 'At the same time', '8');
     await drawer.getByText('Saved. All replicas apply it').waitFor();
     expect(await manage('GET', `/v1/iam/tenants/${TENANT}`)).toMatchObject({

@@ -12,7 +12,7 @@ import {
   WRONG,
 } from '../auth/directory-world.ts';
 import { call, makeUser } from '../server/support/client.ts';
-import { accessibilityFaults, applyLook, faultsInEveryLook, PHONE, type Tab } from './support/browser.ts';
+import { accessibilityFaults, applyLook, faultsInEveryLook, PHONE, type Tab, visit } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 async function test({ page }: Tab, username: string, password = ''): Promise<void> {
@@ -131,7 +131,7 @@ await describeWithSlapd('the console with a directory', () => {
     const account = page.getByRole('button', { name: 'Account and sessions' });
     await account.waitFor();
     expect(await account.textContent()).toContain('developer');
-    await page.goto('/console/directory');
+    await visit(page, '/console/directory');
     await page.getByText('A platform administrator (the role admin) can give that').waitFor();
     expect(problems).toEqual([]);
   });

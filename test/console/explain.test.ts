@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { call, done, type MadeUser, makeKey, makeUser } from '../server/support/client.ts';
-import { accessibilityFaults, faultsInEveryLook, PHONE } from './support/browser.ts';
+import { accessibilityFaults, faultsInEveryLook, PHONE, visit } from './support/browser.ts';
 import { developerKey, shoot } from './support/policies.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
@@ -439,14 +439,14 @@ it('an explanation has no serious accessibility fault, allowed, denied or record
   await page.getByText('403 denied_by_policy').waitFor();
   expect(await faultsInEveryLook(page)).toEqual([]);
   await shoot(page, 'explain denied');
-  await page.goto(addressOf({ user: developer.id, method: 'GET', path: '/v1/chat/history' }));
+  await visit(page, addressOf({ user: developer.id, method: 'GET', path: '/v1/chat/history' }));
   await page.getByText('200 allow').waitFor();
   expect(await faultsInEveryLook(page)).toEqual([]);
   await shoot(page, 'explain allowed');
   const { key } = await developerKey(stand);
   const { id } = await refused(key, 'GET', '/v1/rag/collections');
   await recorded(id, 'default');
-  await page.goto(`/console/explain?request_id=${id}`);
+  await visit(page, `/console/explain?request_id=${id}`);
   await page.getByText('As it was recorded').waitFor();
   expect(await faultsInEveryLook(page)).toEqual([]);
   await shoot(page, 'explain recorded');

@@ -3,6 +3,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done, makeKey, makeUser } from '../server/support/client.ts';
+import { visit } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -94,7 +95,7 @@ describe('every editor', () => {
     for (const [i, editor] of (await editors()).entries()) {
       const { width, height } = i % 2 === 0 ? LOW : PHONE;
       await page.setViewportSize({ width, height });
-      await page.goto(editor.path);
+      await visit(page, editor.path);
       const field = fieldOf(page, editor);
       await field.fill('typed by the test');
       await refuseSaves(page, editor.field.toLowerCase());
@@ -172,9 +173,8 @@ describe('unsaved work', () => {
   });
 
   it('stays when a link, a sign-out or the end of the page would lose it, and is no question once it is saved', async () => {
-    const { page, problems } = await stand.asAdmin();
     await editors();
-    await page.goto('/console/roles/form-role');
+    const { page, problems } = await stand.asAdmin({ path: '/console/roles/form-role' });
     const description = page.getByRole('textbox', { name: 'Description' });
     await description.fill('not saved yet');
     await page.getByRole('link', { name: 'Users', exact: true }).click();

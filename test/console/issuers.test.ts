@@ -177,7 +177,7 @@ describe('an issuer', () => {
     const reader = { sub: 'f3a1', name: 'Ada Reader', realm_access: { roles: ['readers'] } };
     await expect.poll(() => gate.decide(token(REALM, reader), { path: '/v1/models' })).toBe('allow');
 
-    await page.goto(`/console/users?tenant=${TENANT}&q=Ada`);
+    await visit(page, `/console/users?tenant=${TENANT}&q=Ada`);
     const row = page.getByRole('row', { name: 'Ada Reader' }).filter({ hasText: 'issuer-reader · issuer' });
     await row.filter({ hasText: 'issuer keycloak' }).click();
     await page.getByRole('heading', { level: 1, name: 'Ada Reader' }).waitFor();
@@ -281,7 +281,7 @@ describe('the list of issuers', () => {
     await expect.poll(() => page.getByRole('row', { name: 'failing' }).count()).toBe(0);
     await page.getByRole('row', { name: /old-paste/ }).click();
     await page.getByText('The keys were pasted 100 days ago.').waitFor();
-    await page.goto(`/console/issuers/${failing}?tenant=${TENANT}`);
+    await visit(page, `/console/issuers/${failing}?tenant=${TENANT}`);
     await page.getByText('connection refused').waitFor();
     await page.getByRole('button', { name: 'Refresh keys' }).click();
     await page.getByText('connection refused').waitFor({ state: 'hidden' });

@@ -42,15 +42,15 @@ const addressOf = (page: Page): string => {
   return pathname + search;
 };
 
-async function signedIn(path = '/console/account', person?: Parameters<ConsoleStand['signIn']>[0]) {
-  const tab = await stand.signIn({ path, ...person });
+async function opened(path = '/console/account') {
+  const tab = await stand.asAdmin({ path });
   await tab.page.getByRole('heading', { level: 1 }).waitFor();
   return tab;
 }
 
 describe('the palette', () => {
   it('opens by its keys, walks by the arrows, opens a screen by Enter, and gives the focus back', async () => {
-    const { page, problems } = await signedIn();
+    const { page, problems } = await opened();
     await page.keyboard.press('Control+k');
     await field(page).waitFor();
     expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe('Search or jump to');
@@ -71,7 +71,7 @@ describe('the palette', () => {
   });
 
   it('has every letter that was typed before its code was loaded', async () => {
-    const { page, problems } = await signedIn();
+    const { page, problems } = await opened();
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     await page.route('**/console/assets/palette-*.js', async (route) => {
       await released;
@@ -88,7 +88,7 @@ describe('the palette', () => {
   });
 
   it('opens by its button, and closes by its keys', async () => {
-    const { page, problems } = await signedIn();
+    const { page, problems } = await opened();
     await page.getByRole('button', { name: 'Search or paste a request id' }).click();
     await field(page).waitFor();
     await page.keyboard.press('Control+k');
@@ -97,7 +97,7 @@ describe('the palette', () => {
   });
 
   it('finds users, keys, roles, policies, issuers and tenants by what the server finds, a page of each', async () => {
-    const { page, problems } = await signedIn();
+    const { page, problems } = await opened();
     const asked: string[] = [];
     page.on('request', (request) => {
       if (request.url().includes('q=fraud'))
@@ -118,7 +118,7 @@ describe('the palette', () => {
   });
 
   it('offers for a user what is wanted next: the explanation, the keys, the changes', async () => {
-    const { page, problems } = await signedIn();
+    const { page, problems } = await opened();
     await page.keyboard.press('Control+k');
     await field(page).fill('jonas');
     await page.getByRole('option', { name: /^Jonas Brandt jonas.brandt@halden.example/ }).waitFor();
@@ -128,7 +128,7 @@ describe('the palette', () => {
   });
 
   it('opens the explanation and the changes of a pasted request id', async () => {
-    const { page, problems } = await signedIn();
+    const { page, problems } = await opened();
     const id = 'req_01k0000000000000000000000a';
     await page.keyboard.press('Control+k');
     await field(page).fill(id);
@@ -139,7 +139,7 @@ describe('the palette', () => {
   });
 
   it('finds a user and a key by the whole id', async () => {
-    const { page, problems } = await signedIn();
+    const { page, problems } = await opened();
     await page.keyboard.press('Control+k');
     await field(page).fill(made.key);
     await page.getByRole('option', { name: /^fraud-scoring/ }).waitFor();
@@ -150,7 +150,7 @@ describe('the palette', () => {
   });
 
   it('sends no more of a pasted API key than lists show of it, and nothing of an access token', async () => {
-    const { page, problems } = await signedIn();
+    const { page, problems } = await opened();
     const urls: string[] = [];
     page.on('request', (request) => urls.push(request.url()));
     await page.keyboard.press('Control+k');
@@ -167,7 +167,8 @@ describe('the palette', () => {
 
   it('says what is found nowhere, and what it did not search for want of a permission', async () => {
     const person = await makeUser(stand.server.http, stand.token, { roles: ['developer'] });
-    const { page, problems } = await signedIn('/console/account', { person });
+    const { page, problems } = await stand.signIn({ person, path: '/console/account' });
+    await page.getByRole('heading', { level: 1 }).waitFor();
     await page.keyboard.press('Control+k');
     await field(page).fill('jonas');
     await page.getByText('Nothing is called jonas.').waitFor();
@@ -178,7 +179,7 @@ describe('the palette', () => {
   });
 
   it('has no serious accessibility fault, empty and with results, in both themes, on desktops and phones', async () => {
-    const { page, problems } = await signedIn();
+    const { page, problems } = await opened();
     await applyLook(page, PHONE);
     await page.getByRole('button', { name: 'Search or paste a request id' }).click();
     await options(page).first().waitFor();
@@ -195,7 +196,7 @@ describe('the palette', () => {
 
 describe('the keys of the console', () => {
   it('focus the search of the page, create a key and explain', async () => {
-    const { page, problems } = await signedIn('/console/roles');
+    const { page, problems } = await opened('/console/roles');
     await page.keyboard.press('/');
     await expect.poll(() => page.evaluate('document.activeElement.type')).toBe('search');
     await page.evaluate('document.activeElement.blur()');
@@ -211,7 +212,7 @@ describe('the keys of the console', () => {
   });
 
   it('have no effect during typing', async () => {
-    const { page, problems } = await signedIn('/console/roles');
+    const { page, problems } = await opened('/console/roles');
     const search = page.getByRole('searchbox').first();
     await search.click();
     await page.keyboard.type('ck/e');
@@ -221,7 +222,7 @@ describe('the keys of the console', () => {
   });
 
   it('send the open form, and not one that may not be sent yet', async () => {
-    const { page, problems } = await signedIn('/console/tenants?open=_new');
+    const { page, problems } = await opened('/console/tenants?open=_new');
     const drawer = page.getByRole('dialog');
     await drawer.getByRole('textbox', { name: 'Id' }).fill('by-keys');
     const posts: string[] = [];

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { call, done, makeUser } from '../server/support/client.ts';
-import { accessibilityFaults, applyLook, faultsInEveryLook, PHONE, untilSettled } from './support/browser.ts';
+import { accessibilityFaults, applyLook, faultsInEveryLook, PHONE, untilSettled, visit } from './support/browser.ts';
 import { ask, chooseAction, developerKey, shoot } from './support/policies.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
@@ -48,7 +48,7 @@ describe('the policies that need care', () => {
     await expect.poll(() => page.getByRole('row', { name: 'care-none' }).count()).toBe(0);
     await page.getByRole('row', { name: /care-typo.*Needs care:.*rag:querry/ }).waitFor();
     expect(new URL(page.url()).searchParams.get('notices')).toBe('true');
-    await page.goto('/console/roles?notices=true&q=developer');
+    await visit(page, '/console/roles?notices=true&q=developer');
     await page.getByRole('button', { name: 'Show all' }).click();
     await page.getByRole('row', { name: 'developer' }).waitFor();
     expect(problems).toEqual([]);
@@ -368,7 +368,7 @@ describe('the screens of policies', () => {
     await page.getByRole('row', { name: 'looked-at' }).waitFor();
     expect(await faultsInEveryLook(page)).toEqual([]);
     await shoot(page, 'policies');
-    await page.goto('/console/policies/looked-at');
+    await visit(page, '/console/policies/looked-at');
     await applyLook(page, PHONE);
     await page.getByRole('button', { name: 'Choose a request' }).click();
     // The list closes when the page scrolls, as it does to a field below the screen: first the place, then the text.

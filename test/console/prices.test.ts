@@ -31,7 +31,7 @@ describe('a price', () => {
     await field(drawer, 'Answer').fill('0.60');
     await drawer.getByRole('button', { name: 'Save price' }).click();
     await drawer.waitFor({ state: 'hidden' });
-    await page.goto(`/console/prices?q=${MODEL}`);
+    await visit(page, `/console/prices?q=${MODEL}`);
     await page.getByRole('row', { name: MODEL }).click();
     await drawer.getByRole('textbox', { name: 'Prompt from cache' }).fill('0.05');
 
@@ -74,7 +74,7 @@ describe('a price', () => {
     await page.getByRole('row', { name: MODEL, exact: true }).click();
     expect(await page.getByRole('button', { name: 'Add a price' }).count()).toBe(0);
     expect(await page.getByRole('dialog').count()).toBe(0);
-    await page.goto('/console/import-prices');
+    await visit(page, '/console/import-prices');
     await page.getByRole('status').filter({ hasText: 'admin:tenants' }).waitFor();
     expect(problems).toEqual([]);
   });

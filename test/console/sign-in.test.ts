@@ -27,8 +27,7 @@ describe('the sign-in page', () => {
   });
 
   it('leads to the screen that was requested before it', async () => {
-    const tab = await stand.open();
-    await tab.page.goto('/console/keys?status=revoked');
+    const tab = await stand.open({}, '/console/keys?status=revoked');
     await enter(tab.page, ADMIN);
     await expect
       .poll(() => new URL(tab.page.url()).pathname + new URL(tab.page.url()).search)
@@ -38,8 +37,7 @@ describe('the sign-in page', () => {
   it.each(['//evil.example', '/\\evil.example', 'https://evil.example', 'javascript:alert(1)'])(
     'leads nobody to %s',
     async (next) => {
-      const tab = await stand.open();
-      await tab.page.goto(`/console/sign-in?next=${encodeURIComponent(next)}`);
+      const tab = await stand.open({}, `/console/sign-in?next=${encodeURIComponent(next)}`);
       await enter(tab.page, ADMIN);
       await expect.poll(() => tab.page.url()).toBe(`${stand.edge.url}/console/`);
     },

@@ -5,7 +5,7 @@ import { describe, expect } from 'vitest';
 import { OTHER_GATE_REPORTED_AT } from '../../src/store/other-gate.ts';
 import { done } from '../server/support/client.ts';
 import { type DecisionSpec, decisionRow, storeDecisions } from '../support/recorded-decisions.ts';
-import { applyLook, faultsInEveryLook, PHONE } from './support/browser.ts';
+import { applyLook, faultsInEveryLook, PHONE, visit } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 const TENANT = 'beside';
@@ -143,7 +143,7 @@ describe('the page of a trial', () => {
     await page.getByText('No request matches').waitFor();
     await page.getByRole('button', { name: 'Remove the filter Route' }).click();
     await expect.poll(() => requests(page).allTextContents()).toEqual([expect.stringMatching(/no known principal/)]);
-    await page.goto(`/console/trial?tenant=${TENANT}&kind=there&open=${ids['both']}`);
+    await visit(page, `/console/trial?tenant=${TENANT}&kind=there&open=${ids['both']}`);
     await page.getByRole('dialog').getByRole('link', { name: 'Explain' }).click();
     await expect.poll(() => addressOf(page).get('request_id')).toBe(ids['both']);
     await main(page).getByText('another gate decided the request').waitFor();
@@ -175,7 +175,7 @@ describe('the page of a trial', () => {
     const { page, problems } = await stand.asAdmin({ path: `/console/trial?tenant=${empty}` });
     await main(page).getByText('postern envoy config --shadow --profile production').waitFor();
     expect(await faultsInEveryLook(page, 'trial empty')).toEqual([]);
-    await page.goto(`/console/?tenant=${TENANT}`);
+    await visit(page, `/console/?tenant=${TENANT}`);
     await main(page).getByText('No request was decided').waitFor();
     await main(page).getByText('None in the last 24 hours.').waitFor();
     expect(problems).toEqual([]);

@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest';
 import { done } from '../server/support/client.ts';
 import { becomes } from '../server/support/eventually.ts';
 import { send } from '../support/http.ts';
-import { faultsInEveryLook, PHONE } from './support/browser.ts';
+import { faultsInEveryLook, PHONE, visit } from './support/browser.ts';
 import { makeSpender, UNPRICED_MODEL } from './support/spend.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
@@ -128,7 +128,7 @@ describe('the screen of usage', () => {
     await page.getByRole('rowheader', { name: today }).waitFor();
     await page.getByRole('button', { name: 'Show a month again' }).click();
     await page.getByRole('button', { name: 'The month before' }).waitFor();
-    await page.goto(`${path}&from=2020-01-01&to=2020-01-07`);
+    await visit(page, `${path}&from=2020-01-01&to=2020-01-07`);
     await page.getByText(/^0 requests, /).waitFor();
     expect(problems).toEqual([]);
   });

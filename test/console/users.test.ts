@@ -174,8 +174,7 @@ describe('creating a user', () => {
     await page.getByRole('row', { name: 'Grace Link' }).waitFor();
     expect(await page.content()).not.toContain(new URL(link).hash.slice('#token='.length));
 
-    const grace = await stand.open();
-    await grace.page.goto(link);
+    const grace = await stand.open({}, link);
     await grace.page.getByLabel('New password', { exact: true }).fill(PASSWORD);
     await grace.page.getByLabel('New password again').fill(PASSWORD);
     await grace.page.getByRole('button', { name: 'Set password' }).click();
@@ -567,7 +566,7 @@ describe('in both themes, on desktops and phones, no serious accessibility fault
     expect(problems).toEqual([]);
   }
 
-  it('in the list and the drawers', () => lookAt((id) => ['', '?open=new', `/${id}?open=edit`]));
+  it('in the list and the drawers', () => lookAt((id) => ['', '?q=Looked&open=new', `/${id}?open=edit`]));
 
   it('in the parts of one user', () =>
     lookAt((id) => [`/${id}`, `/${id}?tab=keys`, `/${id}?tab=sessions`, `/${id}?tab=activity`]));
