@@ -27,8 +27,8 @@ def load(path, controls):
 
 
 def fill(group, count):
-    configuration_base = directory.get_config_basedn()
-    present = [str(entry.dn) for entry in directory.search(base=configuration_base, scope=ldb.SCOPE_SUBTREE, attrs=["dn"])]
+    bases = [directory.get_config_basedn(), directory.get_schema_basedn()]
+    present = [str(entry.dn) for base in bases for entry in directory.search(base=base, scope=ldb.SCOPE_SUBTREE, attrs=["dn"])]
     parent = ldb.Dn(directory, group).parent()
     made = [f"CN=crowd{i},{parent}" for i in range(count - len(present))]
     for dn in made:
