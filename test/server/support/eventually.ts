@@ -3,6 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const POLL_MS = 25;
+/** As long as a slow machine may need, for example to start a process again. A poll ends with the event. */
+const LIMIT_MS = 60_000;
 
 /**
  * Asks again and again until the answer is there; a question that fails counts as not yet.
@@ -11,7 +13,7 @@ const POLL_MS = 25;
 export async function eventually<T>(
   what: string,
   question: () => Promise<T | undefined | false>,
-  limitMs = 30_000,
+  limitMs = LIMIT_MS,
 ): Promise<T> {
   let last: unknown = 'no answer';
   for (const end = performance.now() + limitMs; performance.now() < end; await sleep(POLL_MS)) {
@@ -33,7 +35,7 @@ export async function becomes<T>(
   what: string,
   expected: T,
   question: () => Promise<T>,
-  limitMs = 30_000,
+  limitMs = LIMIT_MS,
 ): Promise<void> {
   let seen: T | undefined;
   await eventually(
