@@ -1,7 +1,7 @@
 """Loads LDIF into the directory of a domain controller that is not running, with the rights of the system.
 
 samba-load.py SMB_CONF LDIF PROTECTED_LDIF GROUP COUNT: the second file holds changes to what the password module keeps to itself; the
-group gets so many members more, of what every new directory holds as far as that goes, as making entries takes its time.
+group gets so many members more, of what every new directory holds: its configuration and its schema.
 """
 
 import sys
@@ -29,13 +29,10 @@ def load(path, controls):
 def fill(group, count):
     bases = [directory.get_config_basedn(), directory.get_schema_basedn()]
     present = [str(entry.dn) for base in bases for entry in directory.search(base=base, scope=ldb.SCOPE_SUBTREE, attrs=["dn"])]
-    parent = ldb.Dn(directory, group).parent()
-    made = [f"CN=crowd{i},{parent}" for i in range(count - len(present))]
-    for dn in made:
-        directory.add({"dn": dn, "objectClass": "contact"})
-    members = (present + made)[:count]
+    if len(present) < count:
+        sys.exit(f"a new directory holds only {len(present)} objects that can be members")
     message = ldb.Message(ldb.Dn(directory, group))
-    message["member"] = ldb.MessageElement(members, ldb.FLAG_MOD_ADD, "member")
+    message["member"] = ldb.MessageElement(present[:count], ldb.FLAG_MOD_ADD, "member")
     directory.modify(message)
 
 
