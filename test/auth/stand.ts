@@ -20,6 +20,7 @@ import { type Database, openDatabase } from '../../src/store/database.ts';
 import { ChangeFeed } from '../../src/store/feed.ts';
 import { signingKeyStore } from '../../src/store/signing-keys.ts';
 import { builtinRoles } from '../support/builtin-roles.ts';
+import { PATIENT } from '../support/database.ts';
 import { holdAgainstDescription } from '../support/description.ts';
 import { send } from '../support/http.ts';
 import { issuersParts } from '../support/issuers-parts.ts';
@@ -91,7 +92,7 @@ export async function makePasswords(): Promise<PasswordVerifier> {
 }
 
 export async function startStand(databaseUrl: string, options: StandOptions = {}): Promise<Stand> {
-  const db = openDatabase({ url: databaseUrl });
+  const db = openDatabase({ url: databaseUrl, ...PATIENT });
   const keys = new SigningKeys({
     store: signingKeyStore(db),
     secretKey: SECRET_KEY,

@@ -11,6 +11,12 @@ export interface FreshDatabase {
   close(): Promise<void>;
 }
 
+/**
+ * A machine that is busy with other tests may take longer than the product's 2 s for a statement or a wait for locks, and a test of
+ * something else would then see 503.
+ */
+export const PATIENT = { acquireTimeoutMs: 30_000, queryTimeoutMs: 30_000 } as const;
+
 /** @param from an empty string gives a database without our schema */
 export async function freshDatabase(from: string = TEMPLATE): Promise<FreshDatabase> {
   const serverUrl = inject('databaseUrl');
@@ -18,7 +24,7 @@ export async function freshDatabase(from: string = TEMPLATE): Promise<FreshDatab
   const admin = openDatabase({ url: serverUrl, poolMax: 1, queryTimeoutMs: 30_000 });
   await admin.knex.raw(`create database ${name} ${from === '' ? '' : `template ${from}`}`);
   const url = serverUrl.replace('/postern?', `/${name}?`);
-  const db = openDatabase({ url });
+  const db = openDatabase({ url, ...PATIENT });
   return {
     url,
     db,
