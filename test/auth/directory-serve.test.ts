@@ -2,8 +2,9 @@
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { UserId } from '../../src/domain/ids.ts';
+import { decider } from '../server/support/client.ts';
 import { becomes } from '../server/support/eventually.ts';
 import { type ApiServer, logLines, metric, openStand, type Stand } from '../server/support/postern.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
@@ -84,15 +85,23 @@ await describeWithSlapd('the program with directories', () => {
       (await send(`http://${server.http}`, { path: '/v1/auth/me', headers: { authorization: `Bearer ${key}` } }))
         .status;
     expect(await me()).toBe(200);
+    // Both gates listen on one port: eight connections reach both, but for one time in 128.
+    const connections = Array.from({ length: 8 }, () => decider(server.grpc));
+    onTestFinished(() => connections.forEach((each) => void each.close()));
+    const decisions = async (): Promise<string> =>
+      [...new Set(await Promise.all(connections.map((each) => each.decide(key))))].join();
+    await becomes('the key at every gate', 'allow', decisions);
     await world.set('ada', ...LOCKED);
     await database.db.knex.raw(`update users set directory_checked_at = clock_timestamp() - interval '2 days'`);
     await becomes('the key', 401, me);
+    await becomes('the key at every gate', 'invalid_credential', decisions);
     await becomes('the lookup is counted', 1, () =>
       metric(server.admin, 'postern_directory_lookups_total{directory="corp",outcome="disabled"'),
     );
     await world.set('ada', LOCKED[0], undefined);
     expect(await login(server, LDAP_PASSWORD)).toBe(200);
     expect(await me()).toBe(200);
+    await becomes('the key at every gate', 'allow', decisions);
     const { stdout } = await server.stop();
     expect(stdout).not.toContain('uid=ada');
   });
