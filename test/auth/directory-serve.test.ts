@@ -85,7 +85,7 @@ await describeWithSlapd('the program with directories', () => {
       (await send(`http://${server.http}`, { path: '/v1/auth/me', headers: { authorization: `Bearer ${key}` } }))
         .status;
     expect(await me()).toBe(200);
-    // Both gates listen on one port: eight connections reach both, but for one time in 128.
+    // Both gates listen on one port, so that eight connections reach both nearly always.
     const connections = Array.from({ length: 8 }, () => decider(server.grpc));
     onTestFinished(() => connections.forEach((each) => void each.close()));
     const decisions = async (): Promise<string> =>
