@@ -197,10 +197,12 @@ describe('an address that is taken', () => {
   afterAll(() => void other?.close());
 
   it.each([
-    // The supervisor starts the second gate after the first process of each kind, so the workers matter to gRPC only.
     { setting: 'http.listen', variable: 'POSTERN_HTTP_LISTEN', workers: '1' },
-    { setting: 'grpc.listen', variable: 'POSTERN_GRPC_LISTEN', workers: '2' },
+    { setting: 'grpc.listen', variable: 'POSTERN_GRPC_LISTEN', workers: '1' },
     { setting: 'admin.listen', variable: 'POSTERN_ADMIN_LISTEN', workers: '1' },
+    { setting: 'http.listen', variable: 'POSTERN_HTTP_LISTEN', workers: '2' },
+    { setting: 'grpc.listen', variable: 'POSTERN_GRPC_LISTEN', workers: '2' },
+    { setting: 'admin.listen', variable: 'POSTERN_ADMIN_LISTEN', workers: '2' },
   ])(
     'for $setting with $workers workers ends the start with one sentence that names it, and PostgreSQL with it',
     async (row) => {

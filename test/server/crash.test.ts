@@ -163,6 +163,8 @@ describe('killed again and again while four writers write,', () => {
         return server;
       });
     }
+    expect((await server.stop()).code).toBe(0);
+    server = await stand.serve(env);
   });
 
   it('the server alone: the next one adopts the database, and every acknowledged change is there', async () => {
