@@ -17,8 +17,8 @@ const PAGE = { after: undefined, take: 51 };
 const USERS: readonly (readonly [name: string, filter: UserFilter])[] = [
   ['all', {}],
   ['status', { status: 'deactivated' }],
-  ['role that everybody holds', { role: 'developer' }],
-  ['role that nobody holds', { role: UNUSED_ROLE }],
+  ['role that all hold', { role: 'developer' }],
+  ['role without a holder', { role: UNUSED_ROLE }],
   ['role and status', { role: 'newcomer', status: 'deactivated' }],
   ['email', { email: 'nobody@example.com' }],
 ];
@@ -28,7 +28,7 @@ const SEARCHES: readonly (readonly [name: string, filter: UserFilter])[] = [
   ['q that 1 in 50 has', { q: 'smith' }],
   ['q that 1 in 250 has', { q: '123' }],
   ['q that ten have', { q: 'zbigniew' }],
-  ['q that nobody has', { q: 'nobody at all' }],
+  ['q without a match', { q: 'nobody at all' }],
   ['q and role', { q: 'smith', role: 'auditor' }],
 ];
 
