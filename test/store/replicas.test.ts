@@ -59,15 +59,23 @@ it('a replica reports a change of prices after it has read them', async () => {
   await feed.start();
   const replica = await replicaOf('a', feed);
   const list = [{ models: 'gpt-*', input: 1, output: 2, cachedInput: undefined, cacheWrite: undefined }];
-  await db.knex.transaction((trx) => addPrices(trx, { version: 0, prices: [] }, list));
   const waits = new ReplicaWaits(db);
-  await db.knex.transaction(async (trx) => {
-    await trx.raw('lock table price_lists in access exclusive mode');
-    await feed.catchUp();
-    expect(await waits.wait(feed.position ?? 0, 1)).toEqual({ kind: 'partial', replicas: 1 });
-    expect([prices.isCurrent, feed.applied === feed.position]).toEqual([false, false]);
-    expect(prices.table.of('gpt-5')).toBeUndefined();
-  });
+  const adding = await db.knex.transaction();
+  await addPrices(adding, { version: 0, prices: [] }, list);
+  // The lock is asked for before the change is committed, so that the prices cannot be read in between.
+  const holder = await db.knex.transaction();
+  const held = holder.raw('lock table price_lists in access exclusive mode').then();
+  const waiting = {
+    text: "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+  };
+  await expect.poll(() => db.query(waiting)).toHaveLength(1);
+  await adding.commit();
+  await held;
+  await feed.catchUp();
+  expect(await waits.wait(feed.position ?? 0, 1)).toEqual({ kind: 'partial', replicas: 1 });
+  expect([prices.isCurrent, feed.applied === feed.position]).toEqual([false, false]);
+  expect(prices.table.of('gpt-5')).toBeUndefined();
+  await holder.commit();
   expect(await waits.wait(feed.position ?? 0, LONG_MS)).toEqual({ kind: 'applied' });
   expect(prices.table.of('gpt-5')).toBeDefined();
   expect(faults).toEqual([]);
