@@ -139,6 +139,8 @@ describe('a closed screen', () => {
     await page
       .getByText('An administrator of the tenant (the role tenant-admin) can give you a role that has it.')
       .waitFor();
+    // The screen asks the server too, and would open by itself if that answered after the change.
+    await page.getByRole('button', { name: 'Copy request id' }).waitFor();
     await done(stand.server.http, 'PUT', `/v1/iam/users/${person.id}`, {
       token: stand.token,
       body: { roles: ['tenant-admin'] },

@@ -9,7 +9,7 @@ import {
   MAX_RESOURCE_NAME,
 } from '../../src/decision/limits.ts';
 import { type HeaderValue, REPEATED } from '../../src/decision/model.ts';
-import { runs } from '../support/properties.ts';
+import { anyCharacter, runs } from '../support/properties.ts';
 import { checkInput } from '../support/world.ts';
 import { naiveBody } from './naive-body.ts';
 
@@ -618,7 +618,7 @@ describe('a body is read', () => {
 
   const prompt = fc.letrec((tie) => ({
     text: fc.oneof(
-      fc.string({ unit: 'binary', maxLength: 20 }),
+      fc.string({ unit: anyCharacter, maxLength: 20 }),
       fc.constantFrom(
         'data:',
         'data:image/png;base64,',

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { runs } from '../support/properties.ts';
+import { anyCharacter, runs } from '../support/properties.ts';
 import { type Harness, it, outcome, rows } from './harness.ts';
 import { makeOne, newBody } from './resources.ts';
 
@@ -16,7 +16,7 @@ const as = (method: string, path: string, body?: object) =>
 
 const text = (minLength: number, maxLength: number) =>
   fc
-    .string({ unit: 'binary', minLength, maxLength })
+    .string({ unit: anyCharacter, minLength, maxLength })
     .filter((value) => value.isWellFormed() && !value.includes('\0') && [...value].length >= minLength);
 const metadata = fc
   .uniqueArray(

@@ -1,5 +1,7 @@
 /** How many cases a property test tries: all of them where time allows, a tenth of them on a developer's machine. */
 
+import fc from 'fast-check';
+
 /** Continuous integration tries every case. `TEST_PROPERTIES=full` does so anywhere. */
 const IS_FULL = (process.env['TEST_PROPERTIES'] ?? (process.env['CI'] === 'true' ? 'full' : 'bounded')) === 'full';
 const BOUNDED_SHARE = 0.1;
@@ -35,3 +37,18 @@ export function enough(cases: number): number {
 
 /** The seed of every random choice in the run; undefined = each property test draws its own. */
 export const SEED = process.env['TEST_SEED'] === undefined ? undefined : Number(process.env['TEST_SEED']);
+
+const SURROGATES = { first: 0xd8_00, count: 0x8_00 };
+
+/**
+ * Every code point except half of a surrogate pair, as the unit of `fc.string`. The unit `binary` of fast-check makes the same, and
+ * each string of it takes up to 2 s to build a table of them all.
+ */
+export const anyCharacter = fc.nat({ max: 0x10_ff_ff - SURROGATES.count }).map(
+  (n) => String.fromCodePoint(n < SURROGATES.first ? n : n + SURROGATES.count),
+  (text) => {
+    const code = typeof text === 'string' ? text.codePointAt(0) : undefined;
+    if (code === undefined || text !== String.fromCodePoint(code)) throw new Error('This is not one character.');
+    return code < SURROGATES.first ? code : code - SURROGATES.count;
+  },
+);

@@ -11,6 +11,7 @@ import { DecisionLog, type DecisionLogParts, type DecisionSink } from '../../src
 import { DecisionTally } from '../../src/telemetry/decision-tally.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { RecentDecisions } from '../../src/telemetry/recent-decisions.ts';
+import { anyCharacter } from '../support/properties.ts';
 import { must } from '../support/world.ts';
 
 const outcome = (code: CheckCode, extra: Partial<CheckOutcome> = {}): CheckOutcome => ({
@@ -320,7 +321,7 @@ describe('a line of the decision log', () => {
   const absent = { nil: undefined };
   const id = fc.option(fc.stringMatching(/^[a-z]{3}_[0-9a-z]{26}$/), absent);
   const name = fc.option(fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,62}$/), absent);
-  const anything = fc.option(fc.string({ unit: 'binary', maxLength: 40 }), absent);
+  const anything = fc.option(fc.string({ unit: anyCharacter, maxLength: 40 }), absent);
 
   it('equals JSON.stringify of its members, for any texts of a request', () => {
     const lines = fc.record({
@@ -338,7 +339,7 @@ describe('a line of the decision log', () => {
       tenant: name,
       asked_tenant: anything,
       permission: anything,
-      resources: fc.option(fc.array(fc.string({ unit: 'binary' }), { maxLength: 4 }), absent),
+      resources: fc.option(fc.array(fc.string({ unit: anyCharacter }), { maxLength: 4 }), absent),
       model: anything,
       policy: name,
       budget: fc.option(
@@ -356,7 +357,10 @@ describe('a line of the decision log', () => {
       ),
       shadow: fc.constantFrom(true as const, undefined),
       not_logged: fc.option(fc.nat(), absent),
-      err: fc.option(fc.record({ type: fc.string(), message: fc.string({ unit: 'binary' }), stack: anything }), absent),
+      err: fc.option(
+        fc.record({ type: fc.string(), message: fc.string({ unit: anyCharacter }), stack: anything }),
+        absent,
+      ),
     });
     fc.assert(
       fc.property(
