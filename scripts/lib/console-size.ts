@@ -6,9 +6,8 @@
 import { readFile } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { brotliCompress, gzip } from 'node:zlib';
 import { build, type Rolldown } from 'vite';
+import { encoded } from '../../src/http/console/routes.ts';
 
 const CONSOLE = fileURLToPath(new URL('../../console', import.meta.url));
 /** Of a first load, with gzip. Fonts are not in it: text is shown before they are there. */
@@ -135,6 +134,6 @@ async function sent(name: string, file: Rolldown.OutputChunk | Rolldown.OutputAs
   const bytes = Buffer.from(content);
   const raw = bytes.length;
   if (name === 'index.html' || name.endsWith('.woff2')) return { raw, gzip: raw, brotli: raw };
-  const [zipped, squeezed] = await Promise.all([promisify(gzip)(bytes), promisify(brotliCompress)(bytes)]);
+  const [zipped, squeezed] = await Promise.all([encoded(bytes, 'gzip'), encoded(bytes, 'br')]);
   return { raw, gzip: zipped.length, brotli: squeezed.length };
 }

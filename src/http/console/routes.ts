@@ -7,7 +7,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { promisify } from 'node:util';
-import { brotliCompress, gzip } from 'node:zlib';
+import { brotliCompress, constants, gzip } from 'node:zlib';
 import { Type } from 'typebox';
 import { REPEATED } from '../../decision/model.ts';
 import { Refusal } from '../../domain/errors.ts';
@@ -149,10 +149,14 @@ function encodingFor(accepted: string): Encoding {
   return takes('gzip') ? 'gzip' : 'identity';
 }
 
-function encoded(bytes: Uint8Array, encoding: Encoding): Promise<Uint8Array> {
+/** Of 1.4 MB of scripts it makes 457 kB in 50 ms. The best quality makes 426 kB in 1,460 ms, and the first user would wait for that. */
+const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
+
+/** Returns the content as the server sends it in an encoding. */
+export function encoded(bytes: Uint8Array, encoding: Encoding): Promise<Uint8Array> {
   switch (encoding) {
     case 'br':
-      return promisify(brotliCompress)(bytes);
+      return promisify(brotliCompress)(bytes, BROTLI);
     case 'gzip':
       return promisify(gzip)(bytes);
     case 'identity':

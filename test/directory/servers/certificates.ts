@@ -18,7 +18,7 @@ export interface CertificateOptions {
 }
 
 const LOOPBACK = ['DNS:localhost', 'IP:127.0.0.1'];
-const KEY = ['-newkey', 'rsa:2048', '-nodes'];
+const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
 export async function makeAuthority(folder: string): Promise<{ readonly ca: string; readonly key: string }> {
   const ca = join(folder, 'ca.pem');
