@@ -77,7 +77,7 @@ export function wireApi(wiring: WiringContext, parts: ApiParts): WiredApi {
     },
     builtinRoles: platformRoutes.builtinRoles,
     directory: parts.directory,
-    onRefreshReuse: () => telemetry.metrics.refreshReuse(),
+    onRefreshReuse: () => telemetry.logins.refreshReuse(),
     writes: parts.writes,
   };
   const { random } = admin;
@@ -86,7 +86,7 @@ export function wireApi(wiring: WiringContext, parts: ApiParts): WiredApi {
       ...admin,
       origins: config.http.origins.length === 0 ? undefined : config.http.origins,
       resolver: parts.resolver,
-      onLogin: (outcome) => telemetry.metrics.login(outcome),
+      onLogin: (outcome) => telemetry.logins.login(outcome),
       live,
       routes: platformRoutes,
       metering: meteringSettings(config),
@@ -107,7 +107,7 @@ export function wireApi(wiring: WiringContext, parts: ApiParts): WiredApi {
       onUntrustedForwarding: parts.onUntrustedForwarding,
       homeOf: (id) => homeOf(admin, id),
       appliedEverywhere: appliedEverywhere(store, feed),
-      onAbortedUpload: () => telemetry.metrics.abortedUpload(),
+      onAbortedUpload: () => telemetry.abortedUpload(),
       onAnswered: telemetry.httpRequest,
       onRefused: parts.onRefused,
       draining: parts.draining,

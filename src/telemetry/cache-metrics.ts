@@ -1,6 +1,40 @@
 /** Metrics of the credential cache. */
 
-import { type Metrics, rowsByGroup } from './metrics.ts';
+import { counter, gauge, rowsByGroup } from './metric-definition.ts';
+import type { Metrics } from './metrics.ts';
+
+export const CACHE_METRICS = {
+  postern_cache_entries: gauge(['cache', 'kind'], 'Entries of the credential cache.', {
+    explanation: '`present`, `absent` (known not to exist) or `tombstone`.',
+  }),
+  postern_cache_lookups_total: counter(['cache', 'result'], 'Lookups in the credential cache.', {
+    explanation: '`hit` or `miss`.',
+  }),
+  postern_cache_in_flight: gauge(['kind'], 'Work that the credential cache has in progress.', {
+    explanation: '`fill` (loads), `verification` (of signatures), and checks that are `waiting`.',
+  }),
+  postern_cache_refused_landings_total: counter(
+    ['cache'],
+    'Loads that were discarded because the data changed while they ran.',
+  ),
+  postern_cache_loads: gauge(['class', 'state'], 'Loads of the credential cache that are running or waiting.', {
+    explanation:
+      'Classes: `rules` (tenants, global policies), `known` (users, sessions, keys that were valid here before), `unseen` (other keys), `known_token` and `unseen_token` (signatures), `known_issuer_token` and `unseen_issuer_token` (signatures of other issuers), `admission` (users of issuers that are created or given roles). If many loads wait in `unseen` classes only, a client sends made-up credentials.',
+  }),
+  postern_cache_rejected_loads_total: counter(
+    ['class', 'reason'],
+    'Loads of the credential cache that were rejected before they started.',
+    { explanation: '`too_many_wait` (a 503 each), or `no_longer_awaited` (no check waited for the load any longer).' },
+  ),
+  postern_cache_rejected_resolutions_total: counter(
+    ['class'],
+    'Requests answered with a fault because too many requests waited for the cache.',
+    { explanation: 'The class of the credential is `known` or `unseen`.' },
+  ),
+  postern_cache_rules_bytes: gauge([], 'Estimated memory of compiled roles and policies.', {
+    explanation: 'The bound is 1,280 bytes for each of `cache.credentials`, and at least 64 MiB.',
+  }),
+} as const;
 
 export interface CacheStats {
   readonly maps: Readonly<Record<string, CacheMapStats>>;

@@ -1,6 +1,19 @@
 /** Metrics of PostgreSQL: connection pools and statements. */
 
+import { counter, gauge, histogram } from './metric-definition.ts';
 import type { Metrics } from './metrics.ts';
+
+export const DATABASE_METRICS = {
+  postern_database_connections: gauge(['state'], 'Connections to the database by state; max: the sum of the bounds.', {
+    explanation: '`used`, `idle` and `max`, for all pools together.',
+  }),
+  postern_database_waiting: gauge([], 'Callers that wait for a connection to the database.'),
+  postern_database_statements_total: counter(['outcome'], 'Database statements by outcome.', {
+    explanation:
+      '`success`, `error` (PostgreSQL rejected the statement, for example for a duplicate) or `fault` (no answer in time, no connection, a lock).',
+  }),
+  postern_database_statement_duration_seconds: histogram('Time from sending a database statement to its answer.'),
+} as const;
 
 interface PoolUse {
   readonly max: number;

@@ -1,6 +1,46 @@
 /** Metrics of directories: logins, refreshes, lookups and tests by directory and outcome. */
 
+import { metricsOf } from './metric-definition.ts';
 import type { Metrics } from './metrics.ts';
+
+const { counter, gauge } = metricsOf('directory');
+
+export const DIRECTORY_METRICS = {
+  postern_directory_down: gauge(['directory'], '1 while a directory does not answer.', {
+    together: 'max',
+    explanation:
+      'From a login, a refresh or a lookup that the directory did not answer until the next one that it answers.',
+  }),
+  postern_directory_logins_total: counter(
+    ['directory', 'outcome'],
+    'Logins with a directory, by directory and outcome.',
+    {
+      explanation:
+        "`success`, the directory's reason (`wrong_password`, `unknown_user`, `locked`, `several_names`, `other_domain`, `no_domain`, …), Postern's own (`quota_exceeded`, `tenant_changed`, …), `unavailable` or `too_many_at_once`.",
+    },
+  ),
+  postern_directory_refreshes_total: counter(
+    ['directory', 'outcome'],
+    'Token refreshes that queried a directory, by directory and outcome.',
+    {
+      explanation:
+        '`success`, `removed`, `disabled`, `expired`, `locked`, `not_readable`, `several_names`, `several_ids`, `ambiguous_user`, `tenant_changed`, `unavailable` or `too_many_at_once`.',
+    },
+  ),
+  postern_directory_lookups_total: counter(
+    ['directory', 'outcome'],
+    'Daily lookups of key owners in a directory, by directory and outcome.',
+    {
+      explanation:
+        '`success`, `removed`, `disabled`, `expired`, `locked`, `not_readable`, `several_names`, `several_ids`, `ambiguous_user`, `tenant_changed`, `too_many_removed` (the server did not act on the removal) or `unavailable`.',
+    },
+  ),
+  postern_directory_tests_total: counter(
+    ['directory', 'outcome'],
+    'Attempts to reach a directory, by directory and outcome.',
+    { explanation: '`success`, or the step that failed.' },
+  ),
+} as const;
 
 export interface DirectoryReport {
   readonly operation: 'login' | 'refresh' | 'lookup' | 'test';

@@ -1,7 +1,31 @@
 /** Metrics of the gRPC listener. */
 
 import type { Log } from './log.ts';
+import { counter, gauge } from './metric-definition.ts';
 import type { Metrics } from './metrics.ts';
+
+export const GRPC_METRICS = {
+  postern_grpc_calls: gauge(['kind'], 'Open calls with one message.', {
+    explanation:
+      '`open`: all of them. `unfinished_message`: those whose message is incomplete. See the [bounds](security.md#cost-bounds).',
+  }),
+  postern_grpc_unfinished_bytes: gauge([], 'Memory of partly received messages.'),
+  postern_grpc_calls_ended_total: counter(['reason'], 'Calls that ended before their answer was delivered.', {
+    explanation:
+      '`refused`: unfinished messages held too much memory. `expired`: the deadline passed. `cancelled`: the peer reset the call or lost its connection. `shed`: the peer resets too many calls, or has too many open.',
+  }),
+  postern_grpc_connections_ended_total: counter(
+    ['reason'],
+    'Connections to the gRPC listener that the server closed.',
+    {
+      explanation:
+        '`peer`: the peer exceeded a [bound](security.md#cost-bounds), violated the protocol or was silent. `fault`: an exception in the server; report it. 0 with `grpc.transport: grpc-js`.',
+    },
+  ),
+  postern_grpc_tls_reloads_total: counter(['outcome'], 'TLS files that changed on disk, by outcome.', {
+    explanation: '`taken` (loaded) or `refused`. Alert on `refused`. See [TLS files](operations.md#tls-files).',
+  }),
+} as const;
 
 /** Calls since the start of the process, and calls that are open now. */
 export interface CallStats {

@@ -1,7 +1,88 @@
 /** Metrics of limits and metering. */
 
 import type { MeteringCounts } from './metering-counts.ts';
+import { metricsOf } from './metric-definition.ts';
 import type { Metrics } from './metrics.ts';
+
+const { counter, gauge } = metricsOf('limits');
+
+export const METERING_METRICS = {
+  postern_rate_limited_checks_total: counter(['outcome'], 'Checks with a rate limit, by outcome.'),
+  postern_rate_waited_total: counter([], 'Checks that waited for a rate lease.'),
+  postern_rate_leased_total: counter([], 'Requests leased in advance.'),
+  postern_rate_stranded_total: counter([], 'Requests leased in advance and unused when their window ended.'),
+  postern_quota_limited_checks_total: counter(['outcome'], 'Checks with a token quota, by outcome.'),
+  postern_quota_tokens_total: counter(
+    ['outcome'],
+    'Tokens leased, and tokens of reservations that were made, settled, expired or released.',
+  ),
+  postern_reservations_expired_total: counter([], 'Reservations that expired without a settlement.'),
+  postern_reservations_renewed_total: counter([], 'Renewals of token reservations.', {
+    explanation: 'Envoy renews the reservation of a request that still runs.',
+  }),
+  postern_reservations_released_total: counter([], 'Reservations of cancelled checks.'),
+  postern_reservation_changes_dropped_total: counter(
+    [],
+    'Renewals and releases that were not written to the database.',
+    { explanation: 'These reservations expire.' },
+  ),
+  postern_lost_requests_booked_total: counter(
+    [],
+    'Requests of processes that died, booked with the estimate of their prompt.',
+    { explanation: 'See [A process that dies](limits.md#the-end-of-a-request).' },
+  ),
+  postern_requests_not_noted_total: counter(
+    [],
+    'Requests beyond the number that a process notes in the database while they are under way.',
+    { explanation: 'The number is 100,000. If the process dies, the others are not booked.' },
+  ),
+  postern_collection_checks_total: counter(['outcome'], 'Creations of collections under a limit, by outcome.'),
+  postern_settlements_total: counter(['outcome'], 'Finished requests, by what happened to their usage.', {
+    explanation: '`booked`, `duplicate` (reported twice), `unknown`, `late` or `dropped`.',
+  }),
+  postern_settlements_estimated_total: counter([], 'Finished requests without measured usage.'),
+  postern_settlements_unknown_charges_total: counter(
+    [],
+    'Finished requests whose budgets the access log did not return correctly. They are booked without their budgets.',
+  ),
+  postern_settlement_lag_seconds: gauge([], 'Time from the end of the last booked request to its booking.', {
+    together: 'max',
+  }),
+  postern_access_log_streams: gauge([], 'Open streams of access logs.', {
+    explanation: 'If there is no stream while requests pass, nothing is metered.',
+  }),
+  postern_access_log_entries_total: counter([], 'Finished requests reported by access logs.'),
+  postern_access_log_running_total: counter([], 'Access log reports of a request that was still running.'),
+  postern_access_log_errors_total: counter(
+    ['kind'],
+    'Messages and entries that could not be read, and entries that could not be booked.',
+    {
+      explanation:
+        '`message`: malformed messages, each of which ended its stream. `unreadable`: skipped entries. `entry`: entries that could not be booked.',
+    },
+  ),
+  postern_metering_waiting: gauge(['kind'], 'Items that wait to be written to the database.', {
+    explanation:
+      '`rate` and `tokens`: checks. `settlement`: ends of requests. `reservation`: renewals and releases of reservations.',
+  }),
+  postern_metering_held: gauge(['kind'], 'Entries of limits that this process holds.', {
+    explanation:
+      'Of rate limits: `rate_subjects` and leased `requests`. Of quotas: `budgets`, their `tokens`, their `reserved_tokens`, and `reservations`.',
+  }),
+  postern_metering_statements_total: counter([], 'Database statements sent for limits.'),
+  postern_metering_faults_total: counter([], 'Number of times that the database became unreachable for limits.'),
+  postern_metering_alone: gauge([], '1 while limits are enforced without the database.', {
+    together: 'max',
+  }),
+  postern_metering_unreported: gauge(
+    [],
+    'Allowed requests without a report of their end for longer than a reservation lasts; 0 while proxies report ends.',
+    {
+      explanation:
+        "A reservation lasts for `limits.reservation-ttl` (default: 30 s). Shown if there are at least 10 such requests and no end of the process's requests has been reported since. `/readyz` shows it as a warning. Configure the proxy's access log: [Envoy](envoy.md#metering), [Istio](istio.md), [Envoy Gateway](envoy-gateway.md).",
+    },
+  ),
+} as const;
 
 export interface MeteringStats extends Readonly<MeteringCounts> {
   /** Current numbers, like all members of this interface. */

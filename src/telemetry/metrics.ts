@@ -5,51 +5,25 @@
 
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { CheckMeter } from './check-meter.ts';
+import { watchChecks } from './check-metrics.ts';
 import { answerMetrics, clusterMetrics } from './cluster.ts';
 import { DurationHistogram, withHistogramHeadings } from './histogram.ts';
-import { METRICS, type MetricDefinition, type NameOf, type Reading } from './metric-catalog.ts';
+import { METRICS, type NameOf, type Reading } from './metric-catalog.ts';
+import type { MetricDefinition } from './metric-definition.ts';
 
 /** Gauges of the library whose names end as those of counters do. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
-
-export type LoginOutcome = 'success' | 'failure' | 'refused' | 'throttled';
 
 type Rows = Iterable<readonly (string | number | undefined)[]>;
 
 export class Metrics {
   readonly checks = new CheckMeter();
   readonly #registry = new Registry();
-  readonly #logins = new Map<LoginOutcome, number>();
-  #abortedUploads = 0;
-  #refreshReuses = 0;
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry });
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name);
-    this.show('postern_logins_total', () => this.#logins);
-    this.show('postern_http_aborted_uploads_total', () => this.#abortedUploads);
-    this.show('postern_refresh_reuse_total', () => this.#refreshReuses);
-    this.show('postern_checks_total', () => this.checks.byCode());
-    this.show('postern_route_checks_total', () => this.checks.byRoute());
-    this.show('postern_bodies_not_sent_total', () => this.checks.bodiesNotSent());
-    this.show('postern_policy_reports_total', () => Object.entries(this.checks.reported));
-    this.show('postern_budget_refused_checks_total', () => this.checks.refusedByBudget);
-    this.show('postern_model_limit_refused_checks_total', () => this.checks.refusedByModelLimit());
-    this.histogram('postern_check_duration_seconds', this.checks.durations);
-  }
-
-  login(outcome: LoginOutcome): void {
-    this.#logins.set(outcome, (this.#logins.get(outcome) ?? 0) + 1);
-  }
-
-  /** Counts a refresh token that was used twice. */
-  refreshReuse(): void {
-    this.#refreshReuses++;
-  }
-
-  /** Counts an API request whose client disconnected before it was complete. */
-  abortedUpload(): void {
-    this.#abortedUploads++;
+    watchChecks(this, this.checks);
   }
 
   /** Shows a metric. Its values are read at each scrape; a counter's must only grow. */
@@ -123,14 +97,4 @@ function labelled(
 
 function lastOf(row: readonly (string | number | undefined)[]): number {
   return Number(row.at(-1));
-}
-
-/** Returns rows of a metric with two labels: for each group, the named values that `read` returns. */
-export function rowsByGroup<T>(
-  groups: Readonly<Record<string, T>>,
-  read: (group: T) => Readonly<Record<string, number>>,
-): readonly (readonly [string, string, number])[] {
-  return Object.entries(groups).flatMap(([group, content]) =>
-    Object.entries(read(content)).map(([name, value]) => [group, name, value] as const),
-  );
 }

@@ -1,6 +1,35 @@
 /** Metrics for alerts: the audit chain, the signing key, the certificate, and token quotas. */
 
+import { counter, gauge } from './metric-definition.ts';
 import type { Metrics } from './metrics.ts';
+
+export const STATE_METRICS = {
+  postern_signing_key_age_seconds: gauge([], 'Time since the current signing key started to sign.', {
+    together: 'max',
+    explanation: 'The key is replaced after 30 days.',
+  }),
+  postern_grpc_certificate_expiry_timestamp_seconds: gauge(
+    [],
+    'Expiry of the certificate of the gRPC listener, in seconds since the epoch.',
+    { together: 'min', explanation: 'Absent without TLS.' },
+  ),
+  postern_audit_seal_age_seconds: gauge([], 'Time since the audit log was last sealed or found sealed.', {
+    together: 'max',
+  }),
+  postern_audit_chain_breaks_total: counter(
+    [],
+    'Number of times that the chain of the audit log did not continue from its newest seal.',
+  ),
+  postern_quota_used_ratio: gauge(
+    ['tenant'],
+    'Fraction of the monthly tokens that is spent or held, for the tenant with the smallest fraction left.',
+    {
+      together: 'max',
+      explanation:
+        "Without the tenant's name. With `metrics.tenant-label`: the fractions of the 100 tenants nearest to their quota. They are at most a second old with up to 20,000 tenants in use.",
+    },
+  ),
+} as const;
 
 /** Reports of the process that seals the audit log. */
 export interface SealingReports {

@@ -1,18 +1,21 @@
 /** The telemetry of one process: its log, its metrics, the decision log and traces. */
 
-import manifest from '../../package.json' with { type: 'json' };
 import { type CacheStats, watchCaches } from './cache-metrics.ts';
 import { CheckMeter } from './check-meter.ts';
 import { checkObserver } from './check-observer.ts';
 import { databaseReports } from './database-metrics.ts';
 import { DecisionLog } from './decision-log.ts';
+import { watchDecisions } from './decision-metrics.ts';
 import { type DecisionTarget, sinkFor } from './decision-sinks.ts';
 import { DecisionTally } from './decision-tally.ts';
 import { directoryReports } from './directory-metrics.ts';
+import { feedReports, watchFeed } from './feed-metrics.ts';
 import { tlsReloads } from './grpc-metrics.ts';
-import { httpRefusals, httpRequests } from './http-metrics.ts';
-import { type Log, type Logging, type LogOptions, startLogging } from './log.ts';
+import { abortedUploads, httpRefusals, httpRequests } from './http-metrics.ts';
+import { type Logging, type LogOptions, startLogging } from './log.ts';
+import { loginReports } from './login-metrics.ts';
 import { Metrics } from './metrics.ts';
+import { watchProcess } from './process-metrics.ts';
 import { RecentDecisions } from './recent-decisions.ts';
 import type { Tracing, TracingOptions } from './tracing.ts';
 import { TrialDecisions } from './trial-decisions.ts';
@@ -64,14 +67,8 @@ export function createTelemetry(options: TelemetryOptions) {
   const shadowMeter = new CheckMeter();
   const shadowTally = new DecisionTally({ now: () => now() });
   const trial = new TrialDecisions();
-  metrics.show('postern_build_info', () => [[manifest.version, process.versions.node, 1]]);
-  metrics.show('postern_shadow_checks_total', () => shadowMeter.byCode());
-  metrics.show('postern_shadow_decisions_dropped_total', () => trial.dropped);
-  metrics.show('postern_decision_counts_dropped_total', () => tally.dropped + shadowTally.dropped);
-  metrics.show('postern_recent_denials_dropped_total', () => recent.dropped);
-  metrics.show('postern_decision_log_dropped_total', () => Object.entries(decisions?.dropped ?? NONE_DROPPED));
-  metrics.show('postern_trace_spans_dropped_total', () => tracing?.dropped ?? 0);
-  metrics.show('postern_log_dropped_total', dropped);
+  watchProcess(metrics, dropped);
+  watchDecisions(metrics, { shadowMeter, trial, tallies: [tally, shadowTally], recent, log: decisions, tracing });
   return {
     log,
     /** A part that is created later adds its metrics. */
@@ -93,6 +90,9 @@ export function createTelemetry(options: TelemetryOptions) {
     httpRequest: httpRequests(metrics),
     /** Counts an API request that was answered 401 or 403. */
     httpRefusal: httpRefusals(metrics),
+    /** Counts an API request whose client disconnected before it was complete. */
+    abortedUpload: abortedUploads(metrics),
+    logins: loginReports(metrics),
     database: databaseReports(metrics),
     /** Counts the outcome of each request to a directory. */
     directory: directoryReports(metrics),
@@ -100,7 +100,7 @@ export function createTelemetry(options: TelemetryOptions) {
     watch: ({ live, feedAgeMs, now: storeNow }: Watched): void => {
       now = storeNow;
       watchCaches(metrics, live);
-      metrics.show('postern_feed_age_seconds', () => feedAgeMs() / 1000);
+      watchFeed(metrics, feedAgeMs);
     },
     /** Called when TLS files have changed on disk. */
     tlsReload: tlsReloads(log.child({ part: 'grpc tls' }), metrics),
@@ -119,8 +119,6 @@ export function createTelemetry(options: TelemetryOptions) {
   };
 }
 
-const NONE_DROPPED = { allow: 0, deny: 0, fault: 0 };
-
 /** Undefined without a decision log. */
 function decisionLog({ target, allowOneIn }: DecisionLogOptions, logging: Logging): DecisionLog | undefined {
   const sink = target && sinkFor(target, logging);
@@ -131,47 +129,4 @@ function decisionLog({ target, allowOneIn }: DecisionLogOptions, logging: Loggin
     monotonicMs: () => performance.now(),
     onLost: (err) => logging.log.warn({ part: 'decisions', err }, 'lines of the decision log are lost'),
   });
-}
-
-/** Returns the listeners of the change feed's events. */
-function feedReports(log: Log, metrics: Metrics) {
-  const lag = metrics.histogram('postern_feed_lag_seconds');
-  const counts = { polls: 0, errors: 0, flushes: 0, unknown: 0 };
-  let isDown = false;
-  metrics.show('postern_database_down', () => (isDown ? 1 : 0));
-  metrics.show('postern_feed_polls_total', () => counts.polls);
-  metrics.show('postern_feed_errors_total', () => counts.errors);
-  metrics.show('postern_feed_flushes_total', () => counts.flushes);
-  metrics.show('postern_feed_unknown_flushes_total', () => counts.unknown);
-  return {
-    onError: (err: Error): void => {
-      counts.errors++;
-      isDown = true;
-      log.warn({ err }, 'the change feed could not be read');
-    },
-    /** @param lagMs the age of the oldest change that was just applied; 0 without changes */
-    onPoll: (lagMs: number): void => {
-      counts.polls++;
-      isDown = false;
-      if (lagMs > 0) {
-        lag.observe(lagMs);
-      }
-    },
-    onFlush: (reason: string): void => {
-      counts.flushes++;
-      // onUnknownKind reports each kind once, because a newer replica may write many such changes.
-      if (reason === 'unknown_kind') {
-        counts.unknown++;
-        return;
-      }
-      log.warn({ reason }, 'the change feed lost its position; all caches are flushed');
-    },
-    /** Called once for each kind of change that this program does not know. */
-    onUnknownKind: (kind: string): void => {
-      log.warn(
-        { kind },
-        'the change feed has a kind of change that this version does not know: each such change flushes the caches. Upgrade this server',
-      );
-    },
-  };
 }

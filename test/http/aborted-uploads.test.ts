@@ -34,7 +34,7 @@ async function serve(routes: readonly Endpoint[], resolve: () => Promise<never>)
       now: Date.now,
       random: (size) => new Uint8Array(size),
       trusted: trustProxies([]),
-      onAbortedUpload: () => telemetry.metrics.abortedUpload(),
+      onAbortedUpload: telemetry.abortedUpload,
       log: telemetry.log,
     },
     routes,

@@ -9,6 +9,7 @@ import type { CheckCode, CheckOutcome } from '../../src/telemetry/check-outcome.
 import { jsonLine } from '../../src/telemetry/decision-json.ts';
 import { DecisionLog, type DecisionLogParts, type DecisionSink } from '../../src/telemetry/decision-log.ts';
 import { DecisionTally } from '../../src/telemetry/decision-tally.ts';
+import { loginReports } from '../../src/telemetry/login-metrics.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
 import { RecentDecisions } from '../../src/telemetry/recent-decisions.ts';
 import { anyCharacter } from '../support/properties.ts';
@@ -434,7 +435,7 @@ describe('metrics', () => {
     metrics.show('postern_feed_age_seconds', () => Number.POSITIVE_INFINITY);
     metrics.show('postern_cache_entries', () => [['keys', 'present', size]]);
     metrics.show('postern_decision_counts_dropped_total', () => size);
-    metrics.login('throttled');
+    loginReports(metrics).login('throttled');
     await metrics.exposition();
     size = 5;
     const text = await metrics.exposition();

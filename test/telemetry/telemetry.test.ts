@@ -31,7 +31,7 @@ describe('telemetry of a server', () => {
     telemetry.feedEvents.onPoll(0);
     telemetry.feedEvents.onPoll(30);
     telemetry.feedEvents.onFlush('epoch');
-    telemetry.metrics.login('failure');
+    telemetry.logins.login('failure');
     telemetry.observer.observe({
       code: 'allow',
       requestId: 'req_1',

@@ -1,6 +1,7 @@
 /** The tables of metrics in docs/metrics.md. */
 
-import { METRICS, type MetricDefinition } from '../../../src/telemetry/metric-catalog.ts';
+import { METRICS } from '../../../src/telemetry/metric-catalog.ts';
+import type { MetricDefinition } from '../../../src/telemetry/metric-definition.ts';
 import { table, tableCell } from './markdown.ts';
 
 export function metricTable(name: 'server' | 'directory' | 'limits'): string {

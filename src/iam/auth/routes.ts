@@ -9,7 +9,7 @@ import { type Answers, DONE, shows } from '../../http/answers.ts';
 import { EXCHANGE_BODY_BYTES } from '../../http/body-limits.ts';
 import { type Answer, callerEndpoint, type Endpoint, publicEndpoint, type RequestInput } from '../../http/endpoint.ts';
 import { joinApiKeys, readCredential } from '../../identity/credential.ts';
-import type { LoginOutcome } from '../../telemetry/metrics.ts';
+import type { LoginOutcome } from '../../telemetry/login-metrics.ts';
 import { invalidCredential } from '../caller/admission.ts';
 import { aPassword } from '../schema/grammar.ts';
 import { asksAlso, component, described, shownText } from '../schema/keywords.ts';

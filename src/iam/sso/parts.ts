@@ -2,7 +2,7 @@
 
 import type { IssuerUserAdmission } from '../../credential-cache/ports.ts';
 import type { IssuerId, TenantId } from '../../domain/ids.ts';
-import type { LoginOutcome } from '../../telemetry/metrics.ts';
+import type { LoginOutcome } from '../../telemetry/login-metrics.ts';
 import type { LoginParts } from '../auth/parts.ts';
 import type { SsoProviders } from './provider.ts';
 import type { SourceRate } from './source-rate.ts';
