@@ -170,6 +170,33 @@ describe('a caller that links a user', () => {
     expect(outcome(await own({ identities: [] }))).toBe('200');
   });
 
+  const ofIssuer = async (columns: object): Promise<Person> => {
+    const self = await h.person(ACME, ['tenant-admin']);
+    await h.db.knex('users').where({ id: self.id }).update({ source: 'issuer:staff' });
+    await h.db
+      .knex('sessions')
+      .where({ user_id: self.id })
+      .update({ issuer_id: staff.id, ...columns });
+    return self;
+  };
+
+  test('without a password, changes its email address after a recent login only, and no key of it does', async () => {
+    const recent = await ofIssuer({ sso_subject: 's' });
+    const old = await ofIssuer({ sso_subject: 's', created_at: new Date(Date.now() - 301_000) });
+    const exchanged = await ofIssuer({});
+    const email = () => `${unique('other')}@acme.test`;
+    const change = (self: Person) => put(self, { email: email() }, self);
+    expect([outcome(await change(old)), outcome(await change(exchanged))]).toEqual([REFUSED, REFUSED]);
+    expect(outcome(await put(old, { name: 'Same', email: `${old.id.toUpperCase()}@example.test` }, old))).toBe('200');
+    const key = await h.api('POST', '/v1/iam/api-keys', {
+      as: recent.token,
+      body: { description: 'own', scopes: ['admin:users'], expires_in_days: 1, user_id: recent.id },
+    });
+    const byKey = { as: text(key.json, 'key'), body: { email: email() } };
+    expect(outcome(await h.api('PUT', `${USERS}/${recent.id}`, byKey))).toBe(REFUSED);
+    expect(outcome(await change(recent))).toBe('200');
+  });
+
   test.each([
     ['a login at the issuer within 5 minutes', 'issuer:staff', { sso_subject: 's' }, '200'],
     ['an older login', 'issuer:staff', { sso_subject: 's', created_at: new Date(Date.now() - 301_000) }, REFUSED],

@@ -4,7 +4,7 @@
  */
 
 import { Refusal } from '../../domain/errors.ts';
-import type { UserId } from '../../domain/ids.ts';
+import type { SessionId, UserId } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { type Caller, isOwnUser, selfId } from '../caller/caller.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
@@ -71,14 +71,15 @@ export async function reauthenticate(
 }
 
 /**
- * Must be called with the user's row locked.
- * @throws Refusal `reauthentication_required` if the caller acts on itself and its current password was not checked,
- * and for every key that acts on its owner
+ * Must be called with the user's row locked. A user that a token of an issuer created has no password and proves itself
+ * by a recent login at the issuer.
+ * @throws Refusal `reauthentication_required` if the caller acts on itself and has not proved itself again, and for
+ * every key that acts on its owner
  */
 export async function requireReauthentication(
   trx: Transaction,
   caller: HeldCaller,
-  user: { readonly id: UserId },
+  user: Pick<UserRow, 'id' | 'source'>,
   proof: Reauthentication | undefined,
 ): Promise<void> {
   if (!isOwnUser(caller, user.id)) return;
@@ -88,6 +89,10 @@ export async function requireReauthentication(
       'An API key cannot change the email address, the password or the identities of its owner. Log in, and send the access token.',
     );
   }
+  if (user.source === 'ldap') {
+    throw required('A user of a directory cannot link itself. Ask another administrator.');
+  }
+  if (user.source !== 'local') return requireRecentLogin(trx, caller.principal.sessionId);
   if (proof?.userId !== user.id) throw required('This change needs your current password.');
   // The password may have changed after the check.
   if ((await passwordUserById(trx, user.id))?.password_version !== proof.passwordVersion) {
@@ -95,25 +100,7 @@ export async function requireReauthentication(
   }
 }
 
-/**
- * For a new identity, as `requireReauthentication`. A user without a password proves itself by a recent login at an
- * issuer.
- */
-export async function requireReauthenticationToLink(
-  trx: Transaction,
-  caller: HeldCaller,
-  user: Pick<UserRow, 'id' | 'source'>,
-  proof: Reauthentication | undefined,
-): Promise<void> {
-  const { principal } = caller;
-  if (!isOwnUser(caller, user.id)) return;
-  if (user.source === 'local' || principal.kind === 'api_key') {
-    return requireReauthentication(trx, caller, user, proof);
-  }
-  if (user.source === 'ldap') {
-    throw required('A user of a directory cannot link itself. Ask another administrator.');
-  }
-  const { sessionId } = principal;
+async function requireRecentLogin(trx: Transaction, sessionId: SessionId | undefined): Promise<void> {
   if (sessionId !== undefined && (await isRecentSsoLogin(trx, sessionId, RECENT_MINUTES))) return;
   throw required(`This change needs a login at your issuer within the last ${RECENT_MINUTES} minutes.`);
 }

@@ -17,7 +17,6 @@ import {
   type ReauthenticationParts,
   reauthenticate,
   requireReauthentication,
-  requireReauthenticationToLink,
 } from '../auth/reauthenticate.ts';
 import { applyingBudgets } from '../budgets/applying.ts';
 import { type AdminParts, type Caller, isOwnUser } from '../caller/caller.ts';
@@ -110,10 +109,11 @@ export async function updateUser(
   return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
     const { user, refuseLastAdmin, allowPolicies } = await holdUser(trx, caller, id);
     const email = changes.email === undefined ? user.email : canonicalEmail(changes.email);
-    if (user.source === 'local' && email !== user.email) await requireReauthentication(trx, caller, user, proof);
+    // The email address of a user of a directory does not change here.
+    const setsEmail = email !== user.email && user.source !== 'ldap';
     const identities = changes.identities && (await identityChange(trx, user.tenant_id, user.id, changes.identities));
-    if (identities !== undefined && identities.added.length > 0) {
-      await requireReauthenticationToLink(trx, caller, user, proof);
+    if (setsEmail || (identities !== undefined && identities.added.length > 0)) {
+      await requireReauthentication(trx, caller, user, proof);
     }
     await mayActOnUser(trx, caller, user, allowPolicies);
     checkPreconditions(userResource(user));
