@@ -9,7 +9,7 @@ import { assumedSnapshot } from './assumed.ts';
 import { checkInput } from './check-input.ts';
 import { decide } from './decide.ts';
 import { ruleWork } from './limits.ts';
-import { decideManagement } from './management.ts';
+import { decideManagement, MANAGEMENT_PERMISSIONS } from './management.ts';
 import {
   type Principal,
   RESOURCE_KINDS,
@@ -44,17 +44,8 @@ export interface EffectiveAccess {
   readonly dependsOn: readonly CompiledPolicy[];
 }
 
-/** The permissions of /v1/iam, where a tenant's policies do not apply to platform administrators. */
-const MANAGEMENT: ReadonlySet<string> = new Set([
-  'admin:users',
-  'admin:roles',
-  'admin:policies',
-  'admin:tenants',
-  'admin:keys',
-  'audit:read',
-  'usage:read',
-  'usage:write',
-]);
+/** A tenant's policies do not apply to platform administrators that manage it. */
+const MANAGEMENT: ReadonlySet<string> = new Set(MANAGEMENT_PERMISSIONS);
 
 /**
  * Parses `<kind>/<name>`, one concrete resource. `<kind>/` without a name is a resource that the request does not name.

@@ -6,6 +6,21 @@ import { permissionOf } from './permissions.ts';
 import { accessQuery, denied, isSpent, permitted } from './permitted.ts';
 import { isPlatformAdmin, OTHER_TENANT } from './tenant.ts';
 
+/** The permissions of `/v1/iam`; `admin:tenants` works for platform administrators only. */
+export const MANAGEMENT_PERMISSIONS = [
+  'admin:users',
+  'admin:roles',
+  'admin:policies',
+  'admin:tenants',
+  'admin:keys',
+  'admin:issuers',
+  'admin:budgets',
+  'admin:webhooks',
+  'audit:read',
+  'usage:read',
+  'usage:write',
+] as const;
+
 interface ManagementQuery {
   /** The permission of the endpoint; `self` if it has none, which only a deny on `*` matches. */
   readonly permission: string;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MANAGEMENT_PERMISSIONS } from '../../src/decision/management.ts';
 import { describedEndpoints } from '../../src/iam/api-routes.ts';
-import { MANAGEMENT_PERMISSIONS } from '../../src/iam/caller/authorize.ts';
 import { type Harness, type Json, outcome, type Person, type Reply, rows, startHarness, text } from './harness.ts';
 
 let h: Harness;

@@ -1,24 +1,9 @@
 /** The right to use a management endpoint, by the same decision as the data plane. */
 
-import { decideManagement } from '../../decision/management.ts';
+import { decideManagement, type MANAGEMENT_PERMISSIONS } from '../../decision/management.ts';
 import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { Refusal, type RefusalExtras } from '../../domain/errors.ts';
 import type { Caller } from './caller.ts';
-
-/** The permissions of management; `admin:tenants` works for platform administrators only. */
-export const MANAGEMENT_PERMISSIONS = [
-  'admin:users',
-  'admin:roles',
-  'admin:policies',
-  'admin:tenants',
-  'admin:keys',
-  'admin:issuers',
-  'admin:budgets',
-  'admin:webhooks',
-  'audit:read',
-  'usage:read',
-  'usage:write',
-] as const;
 
 export type ManagementPermission = (typeof MANAGEMENT_PERMISSIONS)[number];
 

@@ -1,8 +1,8 @@
 /** All permissions that the routes of the platform or the endpoints of management require. */
 
+import { MANAGEMENT_PERMISSIONS } from '../../decision/management.ts';
 import { type PermissionCatalog, permissionCatalog } from '../../decision/permission-catalog.ts';
 import type { RouteTable } from '../../decision/routes.ts';
-import { MANAGEMENT_PERMISSIONS } from '../caller/authorize.ts';
 
 export interface CatalogParts {
   readonly routes: RouteTable;

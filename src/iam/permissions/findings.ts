@@ -5,10 +5,11 @@
 
 import { onEventLoop, Slices } from '../../credential-cache/slices.ts';
 import { findingsInSteps, type RuleFinding } from '../../decision/difference/findings.ts';
+import { MANAGEMENT_PERMISSIONS } from '../../decision/management.ts';
 import type { TenantView } from '../../decision/model.ts';
 import type { PolicySet } from '../../decision/policies.ts';
 import type { TenantId } from '../../domain/ids.ts';
-import { isAuthorized, MANAGEMENT_PERMISSIONS } from '../caller/authorize.ts';
+import { isAuthorized } from '../caller/authorize.ts';
 import type { Caller } from '../caller/caller.ts';
 import type { CatalogParts } from './catalog.ts';
 
