@@ -543,6 +543,16 @@ describe('a scope', () => {
     expect((await me(wide)).json['permissions']).toEqual(expect.arrayContaining(['chat:*', 'rag:query']));
   });
 
+  test('wider than the principal is answered with the permissions that both have', async () => {
+    const scopeOf = async (scope: string) => (await exchange(signed(), { scope })).json['scope'];
+    const whole = (await exchange()).json['scope'];
+    expect(whole).toBe('agents:* chat:* embeddings:* rag:*');
+    expect([await scopeOf('*'), await scopeOf('*:write chat:*')]).toEqual([
+      whole,
+      'agents:write chat:* chat:write embeddings:write rag:write',
+    ]);
+  });
+
   test('makes a platform administrator an ordinary user, unless it covers everything', async () => {
     const root = await h.person('default', ['admin']);
     const issuer = unique('https://root');

@@ -7,7 +7,8 @@
 import type { CredentialResolver } from '../../credential-cache/resolution.ts';
 import { permissionsOfPrincipal } from '../../decision/escalation.ts';
 import type { InvalidReason, Principal, Snapshot } from '../../decision/model.ts';
-import { patternIntersection } from '../../decision/permissions.ts';
+import { narrowedPatterns } from '../../decision/narrowing.ts';
+import { compilePatterns, patternIntersection } from '../../decision/permissions.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { type IssuerId, makeId, type SessionId } from '../../domain/ids.ts';
 import { claimValue } from '../../identity/claims.ts';
@@ -82,7 +83,17 @@ export async function exchange(
     scope: scope?.join(' '),
     mostSeconds: lifetimeMs / 1000,
   });
-  return { accessToken: token, expiresIn, scope: scope ?? permissionPatterns(principal, snapshot) };
+  const granted = scope === undefined ? permissionPatterns(principal, snapshot) : within(scope, principal, snapshot);
+  return { accessToken: token, expiresIn, scope: granted };
+}
+
+/** Returns the patterns of the permissions that the scope and the principal both have. */
+function within(scope: readonly string[], principal: Principal, snapshot: Snapshot): readonly string[] {
+  const { permissions } = permissionsOfPrincipal(principal, snapshot);
+  return narrowedPatterns(
+    permissions.map(({ pattern }) => pattern),
+    compilePatterns(scope),
+  );
 }
 
 async function proofOf({ resolver }: ExchangeParts, token: string, from: Provenance): Promise<Proof | FailureReason> {
