@@ -82,6 +82,16 @@ export function refuseManyParameters(url: string): void {
   }
 }
 
+/**
+ * @throws Refusal `malformed_request` for a request of HTTP/1.1 without a Host header, and for more than one (RFC 9112,
+ * section 3.2)
+ */
+export function refuseUnclearHost({ httpVersion, rawHeaders }: FastifyRequest['raw']): void {
+  const host = headerValue(rawHeaders, 'host');
+  if (typeof host === 'string' || (host === undefined && httpVersion !== '1.1')) return;
+  throw new Refusal('malformed_request', 'A request needs exactly one Host header.');
+}
+
 export function queryOf(request: FastifyRequest): Readonly<Record<string, unknown>> {
   return typeof request.query === 'object' && request.query !== null ? { ...request.query } : {};
 }

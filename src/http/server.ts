@@ -33,7 +33,7 @@ import { headerText } from './headers.ts';
 import { runWithPreconditions } from './preconditions.ts';
 import { type AppliedEverywhere, withPreference } from './prefer.ts';
 import { type PathTarget, refusedRequest } from './refused.ts';
-import { rawInput, refuseManyParameters, requestIdOf } from './request-input.ts';
+import { rawInput, refuseManyParameters, refuseUnclearHost, requestIdOf } from './request-input.ts';
 import { sendStream } from './streams.ts';
 import { traceRequests } from './traces.ts';
 
@@ -84,7 +84,8 @@ export function createHttp(parts: HttpParts, endpoints: readonly Endpoint[]): Fa
     // One logger for all requests. Log lines name the request themselves.
     childLoggerFactory: (logger: FastifyBaseLogger) => logger,
     logController: new LogController({ disableRequestLogging: true }),
-    http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_TIMEOUT_MS },
+    // Node would answer a request without Host itself, without a problem document.
+    http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_TIMEOUT_MS, requireHostHeader: false },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
     genReqId: () => makeId('req', parts.now(), parts.random(10)),
     frameworkErrors: (_error: Error, request: FastifyRequest, reply: FastifyReply) => {
@@ -100,6 +101,8 @@ export function createHttp(parts: HttpParts, endpoints: readonly Endpoint[]): Fa
     parts.log === undefined ? options : { ...options, loggerInstance: parts.log },
   );
   server.server.maxConnections = MAX_CONNECTIONS;
+  // Node would answer an unknown expectation with a 417 without a body. A server may ignore it (RFC 9110, section 10.1.1).
+  server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response));
   acceptBodies(server);
 
   // First, so that all other hooks run within the request's span.
@@ -113,6 +116,7 @@ export function createHttp(parts: HttpParts, endpoints: readonly Endpoint[]): Fa
     // closes.
     if (parts.draining?.() === true) reply.header('connection', 'close');
     // Before the body is read.
+    refuseUnclearHost(request.raw);
     if (request.is404) return refuseUnknown(endpoints, request, reply);
     refuseManyParameters(request.url);
     return undefined;

@@ -83,6 +83,29 @@ describe('errors', () => {
     expect((await h.api('GET', USERS, asRoot())).status).toBe(200);
   });
 
+  test.each([
+    ['no Host header', ''],
+    ['two Host headers', 'Host: a\r\nHost: a\r\n'],
+  ])('a request with %s is refused with a problem document', async (_name, host) => {
+    const answer = await sendRaw(h.port, `GET /v1/auth/me HTTP/1.1\r\n${host}Connection: close\r\n\r\n`);
+    expect(answer).toMatch(
+      /^HTTP\/1\.1 400 [\s\S]*x-request-id: req_[\s\S]*application\/problem\+json[\s\S]*"code":"malformed_request"/,
+    );
+  });
+
+  test('an HTTP/1.0 request needs no Host header', async () => {
+    const answer = await sendRaw(h.port, `GET /v1/auth/me HTTP/1.0\r\nAuthorization: Bearer ${h.root.token}\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  test('an unknown expectation does not change the answer', async () => {
+    const answer = await sendRaw(
+      h.port,
+      'GET /v1/auth/me HTTP/1.1\r\nHost: a\r\nExpect: more\r\nConnection: close\r\n\r\n',
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 401 [\s\S]*"code":"missing_credential"/);
+  });
+
   test('two different Content-Length headers are refused', async () => {
     const raw = 'POST /v1/iam/users HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}';
     expect(await sendRaw(h.port, raw)).toMatch(/^HTTP\/1\.1 400 /);
