@@ -200,3 +200,34 @@ describe('the guard against lock-out', () => {
     );
   });
 });
+
+describe('a deny policy and the own account of a user', () => {
+  const OWN = [
+    ['GET', '/v1/auth/sessions'],
+    ['DELETE', '/v1/auth/sessions'],
+    ['GET', '/v1/auth/sessions/ses_00000000000000000000000000'],
+    ['DELETE', '/v1/auth/sessions/ses_00000000000000000000000000'],
+    [
+      'POST',
+      '/v1/auth/password',
+      { old_password: 'not the password', new_password: 'another one that is long enough' },
+    ],
+  ] as const;
+  const answers = async (as: string): Promise<readonly string[]> => {
+    const replies = await Promise.all(OWN.map(async ([method, path, body]) => h.api(method, path, { as, body })));
+    return replies.map(outcome);
+  };
+  const OPEN = ['200', '204', '404 not_found', '404 not_found', '401 invalid_credential'];
+
+  test('a deny on * applies to the own sessions and the own password, and a deny on single permissions does not', async () => {
+    const ada = await h.person('acme', ['auditor']);
+    const deny = { effect: 'deny', applies_to: 'roles', attached_roles: ['auditor'] };
+    expect(outcome(await create({ ...deny, actions: ['admin:*', '*:read'] }))).toBe('201');
+    expect(await answers(ada.token)).toEqual(OPEN);
+    expect(outcome(await put({ actions: ['*'] }))).toBe('200');
+    expect(await answers(ada.token)).toEqual(OWN.map(() => '403 denied_by_policy'));
+    expect(outcome(await h.api('GET', '/v1/auth/me', { as: ada.token }))).toBe('200');
+    expect(outcome(await put({ enabled: false }))).toBe('200');
+    expect(await answers(ada.token)).toEqual(OPEN);
+  });
+});

@@ -196,10 +196,10 @@ function passwordEndpoints(parts: AuthHttpParts & LoginParts): readonly Endpoint
       path: '/v1/auth/password',
       operationId: 'changePassword',
       summary: "Change your own password. The caller's other sessions end.",
-      permission: 'any',
+      permission: 'self',
       body: PasswordBody,
       answers: DONE,
-      refusals: ['insufficient_permission', 'too_many_attempts'],
+      refusals: ['too_many_attempts'],
       run: (input) => {
         const change = { oldPassword: input.body.old_password, newPassword: input.body.new_password };
         return changePassword(parts, input.caller, change, provenance(input));

@@ -8,10 +8,10 @@ import type { Caller } from './caller.ts';
 export type ManagementPermission = (typeof MANAGEMENT_PERMISSIONS)[number];
 
 /**
- * The permission that an endpoint requires. `use-case`: the use case decides, for example because callers may act on
- * themselves. `any`: none.
+ * The permission that an endpoint requires. `self`: none, because it concerns the caller's own account; only a deny on
+ * `*` applies. `use-case`: the use case decides, for example because callers may act on themselves. `any`: none.
  */
-export type Access = ManagementPermission | 'use-case' | 'any';
+export type Access = ManagementPermission | 'self' | 'use-case' | 'any';
 
 interface AuthorizeOptions {
   /** The caller acts on itself (`selfId`). Then it needs no grant, but a policy may still deny. */
@@ -19,8 +19,13 @@ interface AuthorizeOptions {
 }
 
 /** @throws Refusal with the code of the step that denies: `denied_by_policy` or `insufficient_permission` */
-export function authorize(caller: Caller, permission: ManagementPermission, options: AuthorizeOptions = {}): void {
-  const self = options.self === true && caller.principal.kind === 'user';
+export function authorize(
+  caller: Caller,
+  permission: ManagementPermission | 'self',
+  options: AuthorizeOptions = {},
+): void {
+  // The endpoints of the account themselves reject keys.
+  const self = permission === 'self' || (options.self === true && caller.principal.kind === 'user');
   const decision = decideManagement({
     permission,
     self,
