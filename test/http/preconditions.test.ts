@@ -129,6 +129,16 @@ describe('a tag', () => {
     );
   });
 
+  test('of a webhook stays valid for If-Match while events are left out', async () => {
+    const body = { url: 'https://left-out.example/', events: ['key.revoked'] };
+    const made = await call('POST', '/v1/iam/webhooks', body);
+    const path = `/v1/iam/webhooks/${text(made.json, 'id')}`;
+    await h.db.knex.raw('update webhooks set dropped = dropped + 1 where id = ?', [text(made.json, 'id')]);
+    const reread = await call('GET', path, undefined, { 'if-none-match': tagOf(made) });
+    expect([reread.status, reread.json['dropped']]).toEqual([200, 1]);
+    expect(outcome(await call('PUT', path, { description: 'Other' }, { 'if-match': tagOf(made) }))).toBe('200');
+  });
+
   test('of a key changes when the key expires, without a write', async () => {
     const { path, id } = await make('api-keys');
     // Soon, but not before it was seen active.

@@ -38,6 +38,8 @@ const REST: ReadonlySet<string> = new Set([
   'keys',
   // The use of a budget.
   'state',
+  // The events that a webhook left out.
+  'dropped',
 ]);
 /** Members that only one response has. */
 const FIRST_RESPONSE_ONLY: ReadonlySet<string> = new Set(['key', 'secret', 'password_setup_token', 'secret_available']);
