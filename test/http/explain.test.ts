@@ -230,6 +230,24 @@ describe('access to explanations', () => {
     expect((await h.api('POST', '/v1/iam/explain', inGlobex)).json['decision']).toBe('allow');
   });
 
+  test('finds a prefix or name of any tenant for a platform administrator, first in the tenant of its request', async () => {
+    const there = await h.person('globex', ['tenant-admin']);
+    const make = async (name: string, scopes: readonly string[], as: string) =>
+      (await h.api('POST', '/v1/iam/api-keys', { as, body: { name, description: 'k', scopes, expires_in_days: 1 } }))
+        .json;
+    const far = await make('far away', ['chat:write'], there.token);
+    expect(await decided({ subject: 'far away' }, h.root.token)).toBe('allow');
+    expect(await decided({ subject: text(far, 'prefix') }, h.root.token)).toBe('allow');
+
+    await make('far away', ['chat:read'], boss.token);
+    expect(await decided({ subject: 'far away' }, h.root.token)).toBe('404 not_found');
+    const inTenant = async (tenant: string) =>
+      (await h.api('POST', '/v1/iam/explain', { as: h.root.token, tenant, body: { ...CHAT, subject: 'far away' } }))
+        .json['code'];
+    expect([await inTenant('acme'), await inTenant('globex')]).toEqual(['insufficient_permission', 'allow']);
+    expect(await decided({ subject: 'far away' })).toBe('insufficient_permission');
+  });
+
   test("another tenant's subject or credential is explained as unknown, except to platform administrators", async () => {
     expect(await decided({ subject: stranger.id })).toBe('404 not_found');
     expect(await decided({ credential: stranger.token })).toBe('invalid_credential');

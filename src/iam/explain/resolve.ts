@@ -120,13 +120,20 @@ async function subjectId(
   const id = isId(subject) ? subject : user;
   authorizeRequester(requester, (caller) => id !== undefined && id === selfId(caller));
   if (id !== undefined) return id;
-  // Prefixes and names are unique at most in one tenant, so a platform administrator selects it with X-Tenant-ID.
-  const scope = scopeOf(requester.kind === 'operator' ? undefined : requester.caller.tenant);
-  const [key, ...others] = await keyIdsNamed(db.knex, scope, subject, 2);
-  if (others.length === 0) return key;
-  throw new Refusal('not_found', 'Several keys have this prefix or name. Give the id of the key.', {
-    param: 'subject',
-  });
+  // Prefixes and names are unique at most in one tenant, so the tenant of the request comes first.
+  const tenants = new Set([
+    requester.kind === 'operator' ? undefined : requester.caller.tenant,
+    visibleTenant(requester),
+  ]);
+  for (const tenant of tenants) {
+    const [key, ...others] = await keyIdsNamed(db.knex, scopeOf(tenant), subject, 2);
+    if (others.length > 0)
+      throw new Refusal('not_found', 'Several keys have this prefix or name. Give the id of the key.', {
+        param: 'subject',
+      });
+    if (key !== undefined) return key;
+  }
+  return undefined;
 }
 
 function scopeOf(tenant: TenantId | undefined): TenantScope {
