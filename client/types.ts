@@ -2287,8 +2287,8 @@ export type Problem = {
   readonly request_id: string;
   /** The policy that denies. */
   readonly policy?: string;
-  /** When the limit begins again. */
-  readonly resets_at?: string;
+  /** The end of the period of the quota. Null: it does not reset by itself. */
+  readonly resets_at?: string | null;
   /** The budget without room for the request. Only callers with `usage:read` get its unit and amounts. */
   readonly budget?: {
     /** The id. */

@@ -36,7 +36,8 @@ export interface RateLimitMember {
 export interface ProblemExtras {
   readonly policy?: string;
   readonly errors?: readonly FieldError[];
-  readonly resets_at?: string;
+  /** RFC 3339; null = the quota does not reset by itself. */
+  readonly resets_at?: string | null;
   readonly budget?: BudgetMember;
   readonly limit?: RateLimitMember;
   /** The member or parameter at fault, as OpenAI clients show it. */

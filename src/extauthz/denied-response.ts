@@ -29,7 +29,7 @@ export interface Denial extends Partial<Pick<RateRefusal, 'rate' | 'tokenRate' |
   readonly principal?: Principal;
   /** The reason why the credential is invalid. */
   readonly reason?: InvalidReason;
-  /** With `insufficient_quota`: RFC 3339. */
+  /** With `insufficient_quota`: RFC 3339; undefined = the quota does not reset by itself. */
   readonly resetsAt?: string | undefined;
   /** With `insufficient_quota`. */
   readonly budget?: RefusedBudget | undefined;
@@ -220,7 +220,7 @@ function body(denial: Denial, requestId: string, isMessages: boolean): string {
   const extras = {
     ...(denial.policy === undefined ? {} : { policy: denial.policy }),
     ...(denial.param === undefined ? {} : { param: denial.param }),
-    ...(denial.resetsAt === undefined ? {} : { resets_at: denial.resetsAt }),
+    ...(denial.code === 'insufficient_quota' ? { resets_at: denial.resetsAt ?? null } : {}),
     ...(budget === undefined ? {} : { budget: budgetMember(budget, denial.showsAmounts === true) }),
     ...(limit === undefined ? {} : { limit: { ...limit, models: firstOf(limit.models) } }),
   };

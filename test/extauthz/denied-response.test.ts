@@ -61,6 +61,11 @@ const ANTHROPIC_TYPES = new Map([
   [503, 'overloaded_error'],
 ]);
 
+const RESETS_AT = '2026-12-01T00:00:00.000Z';
+
+/** The reset of a quota that no period resets. */
+const resetOf = (code: Denial['code']) => (code === 'insufficient_quota' ? { resets_at: null } : {});
+
 const answerTo = (denial: Denial, isMessages = false): ReturnType<typeof readAnswer> =>
   readAnswer(denialAnswer(denial, REQUEST_ID, isMessages));
 
@@ -73,7 +78,7 @@ describe('a denial, read by the complete definition', () => {
       'cache-control': 'no-store',
       'x-request-id': REQUEST_ID,
     });
-    expect(answer.body).toEqual(problemDetails(code, 'Why.', REQUEST_ID));
+    expect(answer.body).toEqual(problemDetails(code, 'Why.', REQUEST_ID, resetOf(code)));
     expect(answer.metadata).toEqual({ code, request_id: REQUEST_ID });
   });
 
@@ -82,7 +87,7 @@ describe('a denial, read by the complete definition', () => {
     const plain = answerTo(denial);
     const answer = answerTo(denial, true);
     const body = anthropicProblemDetails(
-      problemDetails(code, 'Why.', REQUEST_ID, { policy: 'office-hours', param: 'model' }),
+      problemDetails(code, 'Why.', REQUEST_ID, { policy: 'office-hours', param: 'model', ...resetOf(code) }),
     );
     expect(answer).toEqual({
       ...plain,
@@ -154,7 +159,7 @@ describe('a denial, read by the complete definition', () => {
 describe('a denial by a budget', () => {
   const denial = { code: 'insufficient_quota', detail: 'No.', budget: BUDGET, principal: USER } as const;
   const { id } = BUDGET;
-  const resets_at = '2026-12-01T00:00:00.000Z';
+  const resets_at = RESETS_AT;
 
   test('names the budget, its period and its next reset, and no amount', () => {
     expect(answerTo(denial).body['budget']).toEqual({ id, name: 'team-a', period: 'month', resets_at });
@@ -251,6 +256,16 @@ describe('the headers of a denial', () => {
     const { headers } = answerTo({ code: 'insufficient_quota', detail: '' });
     expect([headers['retry-after'], headers['x-should-retry']]).toEqual([undefined, 'false']);
   });
+
+  test.each([false, true])(
+    'a quota that does not reset by itself has resets_at null (form of Anthropic: %s)',
+    (form) => {
+      const denial = { code: 'insufficient_quota', detail: 'No.', principal: USER } as const;
+      expect(answerTo(denial, form).body['resets_at']).toBeNull();
+      expect(answerTo({ ...denial, resetsAt: RESETS_AT }, form).body['resets_at']).toBe(RESETS_AT);
+      expect(answerTo({ ...denial, code: 'rate_limit_exceeded' }, form).body).not.toHaveProperty('resets_at');
+    },
+  );
 });
 
 describe('a denial without a principal', () => {

@@ -128,7 +128,11 @@ const PROBLEM: Json = {
     code: { type: 'string', enum: ERROR_CODES, description: 'A code for programs. It does not change.' },
     request_id: text,
     policy: { type: 'string', description: 'The policy that denies.' },
-    resets_at: { type: 'string', format: 'date-time' },
+    resets_at: {
+      description: 'The end of the period of the quota. Null: it does not reset by itself.',
+      type: ['string', 'null'],
+      format: 'date-time',
+    },
     budget: {
       type: 'object',
       description: 'The budget without room for the request. Only callers with `usage:read` get its unit and amounts.',
