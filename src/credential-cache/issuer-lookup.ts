@@ -68,23 +68,33 @@ function verifyFirst(at: LookupAt, subject: TokenSubject): Resolution | Missing 
   if (reading === undefined) return INVALID.malformed;
   const { digest } = subject;
   const unseen = !maps.issuerTokens.isKnown(digest);
+  const enabled: CacheEntry<IssuerRecord>[] = [];
+  let refused = INVALID.unknown_issuer;
   for (const value of reading.issuers) {
     const issuer = maps.issuers.find(value, at.monotonicMs);
     if (issuer === undefined) return { missing: [(patience) => maps.issuers.fill(value, patience)], unseen };
     if (issuer === ABSENT) continue;
-    if (!issuer.value.enabled) return INVALID.issuer_disabled;
-    const verify: Load = (patience) => maps.issuerTokens.fill(digest, reading, issuer, patience);
-    return reloadIfStale(at, issuer) ?? { missing: [verify], unseen };
+    if (issuer.value.enabled) enabled.push(issuer);
+    else refused = INVALID.issuer_disabled;
   }
-  return INVALID.unknown_issuer;
+  const [first] = enabled;
+  if (first === undefined) return refused;
+  const verify: Load = (patience) => maps.issuerTokens.fill(digest, reading, enabled, patience);
+  // Old keys of one issuer are no fault of a token that another one signed. The caller compares their age as well.
+  const stale = enabled.every((issuer) => isStale(at, issuer)) ? reloadIfStale(at, first) : undefined;
+  return stale ?? { missing: [verify], unseen };
+}
+
+function isStale({ maps, nowMs }: LookupAt, { value }: CacheEntry<IssuerRecord>): boolean {
+  return value.keysFetchedAtMs !== undefined && nowMs - value.keysFetchedAtMs > maps.maxKeyAgeMs;
 }
 
 /** @throws Fault if the keys are missing or too old, and the issuer was just loaded */
-function reloadIfStale({ maps, nowMs, monotonicMs }: LookupAt, issuer: CacheEntry<IssuerRecord>): Missing | undefined {
-  const { keysFetchedAtMs, issuer: value } = issuer.value;
-  if (keysFetchedAtMs === undefined || nowMs - keysFetchedAtMs <= maps.maxKeyAgeMs) return undefined;
+function reloadIfStale(at: LookupAt, issuer: CacheEntry<IssuerRecord>): Missing | undefined {
+  if (!isStale(at, issuer)) return undefined;
+  const { maps, monotonicMs } = at;
   if (monotonicMs - issuer.loadedAtMs >= RELOAD_AFTER_MS)
-    return { missing: [(patience) => maps.issuers.fill(value, patience)] };
+    return { missing: [(patience) => maps.issuers.fill(issuer.value.issuer, patience)] };
   throw new Fault('the keys of an issuer were never fetched, or not within issuers.max-staleness');
 }
 

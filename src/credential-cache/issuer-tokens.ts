@@ -7,6 +7,7 @@
  */
 
 import type { UserPrincipal } from '../decision/model.ts';
+import type { IssuerId } from '../domain/ids.ts';
 import type { IssuerRecord, LinkRecord, ProofRecord } from '../domain/records.ts';
 import { type LinkKey, linkKey } from './issuer-values.ts';
 import type { Patience } from './load-limiter.ts';
@@ -61,21 +62,40 @@ export class IssuerTokens extends VerificationCache<IssuerTokenEntry> {
     this.#parts = parts;
   }
 
-  /** @param issuer the entry of its issuer; if it is dropped before the end, nothing is stored */
-  fill(digest: string, token: IssuerToken, issuer: CacheEntry<IssuerRecord>, patience: Patience): Promise<boolean> {
-    return this.join(digest, patience, () => this.#verify(digest, token, issuer));
+  /**
+   * Verifies a token. If it names several issuers, it belongs to the one whose key signed it: each tenant chooses the
+   * values of its issuers, and must not make the tokens of another tenant's issuer invalid.
+   * @param issuers the entries of its issuers; if one is dropped before the end, nothing is stored
+   */
+  fill(
+    digest: string,
+    token: IssuerToken,
+    issuers: readonly CacheEntry<IssuerRecord>[],
+    patience: Patience,
+  ): Promise<boolean> {
+    return this.join(digest, patience, () => this.#verify(digest, token, issuers));
   }
 
   protected override holds({ issuer }: IssuerTokenEntry, monotonicMs: number): boolean {
     return this.#parts.holds(issuer, monotonicMs);
   }
 
-  async #verify(digest: string, token: IssuerToken, issuer: CacheEntry<IssuerRecord>): Promise<boolean> {
-    if (!issuer.current) return this.rejectFill();
-    const record = issuer.value;
+  async #verify(digest: string, token: IssuerToken, issuers: readonly CacheEntry<IssuerRecord>[]): Promise<boolean> {
     const verifiedAtMs = Math.floor(this.#parts.monotonicMs());
-    const checked = await token.verify(record);
-    if (!issuer.current) return this.rejectFill();
+    let found: Pick<IssuerTokenEntry, 'issuer' | 'checked'> | undefined;
+    const withoutKey: IssuerId[] = [];
+    for (const issuer of issuers) {
+      if (!issuer.current) return this.rejectFill();
+      const checked = await token.verify(issuer.value);
+      if (!issuer.current) return this.rejectFill();
+      const isSigned = checked.kind === 'valid' || checked.signed;
+      if (found === undefined || isSigned) found = { issuer, checked };
+      if (isSigned) break;
+      if (checked.unknownKey && issuer.value.keysFetchedAtMs !== undefined) withoutKey.push(issuer.value.id);
+    }
+    if (found === undefined) return this.rejectFill();
+    const { issuer, checked } = found;
+    const record = issuer.value;
     const keyLink = token.subject === undefined ? undefined : linkKey(record.id, token.subject);
     const entry: IssuerTokenEntry = {
       issuer,
@@ -89,8 +109,7 @@ export class IssuerTokens extends VerificationCache<IssuerTokenEntry> {
       admission: undefined,
     };
     this.store(digest, entry, checked.kind === 'valid');
-    if (checked.kind === 'invalid' && checked.unknownKey && record.keysFetchedAtMs !== undefined)
-      this.#parts.refresh.request(record.id);
+    if (checked.kind === 'invalid' && !checked.signed) for (const id of withoutKey) this.#parts.refresh.request(id);
     return true;
   }
 }

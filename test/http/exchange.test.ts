@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { startIssuer, type TestIssuer } from '../support/issuer.ts';
+import { makeIssuerKey, startIssuer, type TestIssuer } from '../support/issuer.ts';
 import {
   column,
   type Harness,
@@ -283,6 +283,21 @@ describe('a subject token that proves no principal', () => {
     expect((await h.audit('auth.exchange')).at(-1)).toMatchObject({ tenant_id: ACME, target_id: staffId });
     await exchange(signed({ iss: iss.globex }));
     expect((await h.audit('auth.exchange')).at(-1)).toMatchObject({ tenant_id: GLOBEX });
+    const domain = `spiffe://${unique('prod')}.example`;
+    const svids = { keys: keys.jwks().keys.map((key) => ({ ...key, use: 'jwt-svid' })) };
+    const body = { ...issuerBody('svids', domain), kind: 'spiffe', jwks: svids };
+    const made = await h.api('POST', ISSUERS, { as: boss.token, body });
+    const spire = {
+      name: 'spire',
+      issuer: `https://${unique('spire')}.example`,
+      audiences: ['postern'],
+      enabled: true,
+    };
+    const other = { ...spire, jwks: { keys: [makeIssuerKey().jwk] } };
+    const theirs = await h.person(GLOBEX, ['tenant-admin']);
+    expect(outcome(await h.api('POST', ISSUERS, { as: theirs.token, body: other }))).toBe('201');
+    await exchange(signed({ iss: spire.issuer, sub: `${domain}/web` }));
+    expect((await h.audit('auth.exchange')).at(-1)).toMatchObject({ tenant_id: ACME, target_id: made.json['id'] });
   });
 
   test('failures of one address have the limit of failed logins, and valid tokens still work', async () => {

@@ -469,6 +469,29 @@ describe('an issuer of the kind spiffe', () => {
     // An OpenID issuer with a subject of the trust domain stays that issuer.
     expect((await gate(token({ sub: `${domain}/web` }))).outcome).toBe('invalid_credential no_principal');
   });
+
+  test('proves its subjects whatever issuer another tenant has for the iss of its tokens', async () => {
+    const domain = `spiffe://${unique('prod')}.example`;
+    const spire = `https://${unique('spire')}.example`;
+    const name = unique('spire');
+    await issuer(boss, { name, kind: 'spiffe', issuer: domain, jwks: { keys: [{ ...ec.jwk, use: 'jwt-svid' }] } });
+    await keyFor(boss, { issuer: name, subject: `${domain}/web` });
+    const svid = (more: Claims = {}, by = ec) => token({ iss: spire, sub: `${domain}/web`, ...more }, {}, by);
+    const outcomes = async () => [
+      (await gate(svid())).outcome,
+      (await gate(svid({ aud: 'x' }))).outcome,
+      (await gate(svid({}, makeIssuerKey('ES256', ec.kid)))).outcome,
+    ];
+    const alone = ['allow', 'invalid_credential audience', 'invalid_credential signature'];
+    expect(await outcomes()).toEqual(alone);
+    const other = await issuer(theirs, { name, issuer: spire, jwks: jwks(stranger), enabled: false });
+    expect(await outcomes()).toEqual(alone);
+    await change(other, { enabled: true }, theirs);
+    expect(await outcomes()).toEqual(alone);
+    await change(other, { jwks: null }, theirs);
+    expect(await outcomes()).toEqual(alone);
+    expect((await gate(svid({}, stranger))).outcome).toBe('invalid_credential signature');
+  });
 });
 
 describe('an explanation of a token of an issuer', () => {
@@ -496,6 +519,16 @@ describe('an explanation of a token of an issuer', () => {
     const reader = await h.person(ACME, ['reader']);
     expect(await explain(token({ aud: 'x' }), reader)).toBe('unknown');
     expect(await explain(token(), boss)).toBe('allow');
+  });
+
+  test('of a token that names two issuers is that of the issuer whose key signed it', async () => {
+    const domain = `spiffe://${unique('prod')}.example`;
+    const value = `https://${unique('spire')}.example`;
+    const name = unique('spire');
+    await issuer(theirs, { name, issuer: value, jwks: jwks(stranger) });
+    await issuer(boss, { name, kind: 'spiffe', issuer: domain, jwks: { keys: [{ ...ec.jwk, use: 'jwt-svid' }] } });
+    const svid = token({ iss: value, sub: `${domain}/web`, aud: 'x' });
+    expect([await explain(svid, boss), await explain(svid, theirs)]).toEqual(['audience', 'unknown_issuer']);
   });
 
   test('names the end of the key that the token matches', async () => {

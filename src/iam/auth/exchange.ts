@@ -17,7 +17,7 @@ import { readIssuerToken } from '../../identity/issuer-token.ts';
 import { tenantTransaction } from '../../store/transaction.ts';
 import { auditUsername } from '../change/audit-row.ts';
 import { applyHere } from '../change/change.ts';
-import { enabledIssuer } from '../issuers/queries.ts';
+import { issuerOfToken } from '../issuers/issuer-of-token.ts';
 import { beginIssuerSession } from '../sessions/issuer-session-queries.ts';
 import { endSession } from '../sessions/queries.ts';
 import { authAuditRow, record } from './audit.ts';
@@ -180,12 +180,13 @@ async function end(parts: ExchangeParts, { tenantId }: Principal, id: SessionId)
 async function reject(parts: ExchangeParts, token: string, reason: FailureReason, from: Provenance): Promise<never> {
   const { knex } = parts.db;
   const work = async (): Promise<never> => {
-    const values = readIssuerToken(token)?.issuers ?? [];
-    const issuer = await enabledIssuer(knex, values);
+    const read = readIssuerToken(token);
+    const found = read && (await issuerOfToken(knex, read));
+    const issuer = found?.enabled === true ? found : undefined;
     await record(knex, from, {
       action: 'auth.exchange',
-      tenant: issuer?.tenant_id,
-      target: { type: 'issuer', id: issuer?.id ?? auditUsername(values[0] ?? 'unknown') },
+      tenant: issuer?.tenantId,
+      target: { type: 'issuer', id: issuer?.id ?? auditUsername(read?.issuers[0] ?? 'unknown') },
       result: 'failure',
       after: { reason },
     });

@@ -7,8 +7,9 @@ import type { IssuerRecord, LinkRecord, ProofRecord } from '../../domain/records
 import { type Claims, claimValue, subjectOf } from '../../identity/claims.ts';
 import { readIssuerToken } from '../../identity/issuer-token.ts';
 import { describedUser, matchingProofs } from '../../identity/issuer-token-reader.ts';
-import { loadIssuer, loadLink } from '../../store/issuer-records.ts';
+import { loadLink } from '../../store/issuer-records.ts';
 import type { Queryable } from '../../store/queryable.ts';
+import { issuerOfToken } from '../issuers/issuer-of-token.ts';
 import { usableEmail } from '../users/checks.ts';
 import { isEmailTaken } from '../users/directory-queries.ts';
 
@@ -40,7 +41,7 @@ export async function issuerSubject(
   nowMs: number,
 ): Promise<IssuerSubject> {
   const read = readIssuerToken(token);
-  const issuer = read && (await issuerOf(q, read.issuers));
+  const issuer = read && (await issuerOfToken(q, read));
   if (read === undefined || issuer === undefined)
     return { kind: 'issuer', reason, tenant: undefined, bearer: undefined };
   if (reason === 'no_principal' && (await isAddressTaken(q, issuer, read.claims)))
@@ -59,15 +60,6 @@ async function isAddressTaken(
   const user = describedUser(claims, users);
   const email = user.kind === 'user' ? usableEmail(user.email) : undefined;
   return email !== undefined && (await isEmailTaken(q, email));
-}
-
-/** The credential cache chooses in the same order. */
-async function issuerOf(q: Queryable, values: readonly string[]): Promise<IssuerRecord | undefined> {
-  for (const value of values) {
-    const issuer = await loadIssuer(q, value);
-    if (issuer !== undefined) return issuer;
-  }
-  return undefined;
 }
 
 async function bearerOf(

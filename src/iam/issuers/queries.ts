@@ -227,15 +227,3 @@ export async function writtenIssuer(q: Queryable, tenant: TenantId, id: IssuerId
   const row = await findIssuer(q, tenant, id);
   return writtenRow(row === undefined ? [] : [row]);
 }
-
-/** Returns the enabled issuer of one of these values of `iss`; undefined if there is none. */
-export async function enabledIssuer(
-  q: Queryable,
-  values: readonly string[],
-): Promise<{ readonly id: IssuerId; readonly tenant_id: TenantId } | undefined> {
-  const { rows } = await q.raw<{ rows: { id: IssuerId; tenant_id: TenantId }[] }>(
-    'select id, tenant_id from issuers where issuer = any(:values) and enabled limit 1',
-    { values: [...values] },
-  );
-  return rows[0];
-}
