@@ -444,6 +444,24 @@ describe('deactivating and deleting', () => {
     expect(outcome(await create({}))).toBe('201');
   });
 
+  test('an expired key of a deleted user is neither prolonged nor rotated, disabled or enabled', async () => {
+    const someone = await h.person(ACME, ['developer']);
+    const id = text((await keyOf(someone)).json, 'id');
+    const change = (method: string, action: string, body: object = {}) =>
+      h.api(method, `/v1/iam/api-keys/${id}${action}`, { as: boss.token, body });
+    await h.db.knex('api_keys').where({ id }).update({ expires_at: new Date() });
+    expect(outcome(await change('PUT', '', { name: 'before' }))).toBe('200');
+    expect(outcome(await h.api('DELETE', `${USERS}/${someone.id}`, { as: boss.token }))).toBe('204');
+    const changes = [
+      await change('PUT', '', { expires_in_days: 30 }),
+      await change('POST', '/rotate'),
+      await change('POST', '/disable'),
+      await change('POST', '/enable'),
+    ];
+    expect(changes.map(outcome)).toEqual(Array(4).fill('409 revoked'));
+    expect(outcome(await h.api('DELETE', `/v1/iam/api-keys/${id}`, { as: boss.token }))).toBe('204');
+  });
+
   test('ending the sessions of a user leaves the keys unchanged', async () => {
     const someone = await h.person(ACME, ['developer']);
     const key = text((await keyOf(someone)).json, 'key');

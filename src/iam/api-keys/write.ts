@@ -193,6 +193,9 @@ export async function holdUsableKey(trx: Transaction, caller: HeldCaller, text: 
   const key = await holdKey(trx, caller, text);
   if (key.revoked_at !== null)
     throw new Refusal('revoked', 'The key is revoked, and a revoked key cannot be changed. Create another key.');
+  // The deletion of a user does not write the user's expired keys.
+  if (key.user_id !== null && (await findUser(trx, key.tenant_id, key.user_id)) === undefined)
+    throw new Refusal('revoked', 'The owner of the key was deleted, so the key cannot be changed. Create another key.');
   return key;
 }
 

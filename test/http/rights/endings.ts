@@ -112,7 +112,6 @@ export const ENDINGS: readonly Ending[] = [
         ...{ name: `stop-${of.number}`, effect: 'deny', actions: ['*'], resources: ['*'] },
       }),
     answer: '403 denied_by_policy',
-    ofRole: true,
     ofCustomRole: true,
   },
   {
