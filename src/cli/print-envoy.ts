@@ -60,12 +60,10 @@ function printed(text: string, profile: Profile, args: Arguments): string {
 }
 
 function profileOf(args: Arguments): Profile {
-  const given = args.value('profile');
+  const given = args.value('profile') ?? 'production';
   const profile = PROFILES.find((one) => one === given);
   if (profile !== undefined) return profile;
-  throw new UsageError(
-    `Name a profile with --profile: ${PROFILES.join(', ')}.${given === undefined ? '' : ` You named ${given}.`}`,
-  );
+  throw new UsageError(`Name a profile with --profile: ${PROFILES.join(', ')}. You named ${given}.`);
 }
 
 function readsNatively(args: Arguments): boolean {

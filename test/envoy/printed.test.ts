@@ -54,6 +54,13 @@ describe('postern envoy config', () => {
     expect([code, stdout]).toEqual([0, await readFile(file, 'utf8')]);
   });
 
+  it('prints the profile production if none is named, also for a trial', async () => {
+    expect(await print([])).toEqual(await print(['--profile', 'production']));
+    const trial = await print(['--shadow']);
+    expect(trial).toEqual(await print(['--shadow', '--profile', 'production']));
+    expect([trial.code, trial.stdout]).toEqual([0, expect.stringContaining('shadow_mode: true')]);
+  });
+
   it('prints what a real Envoy takes, with routes of every form and bodies of 16 MiB', async () => {
     const { stdout } = await print(['--profile', 'demo', '--config', 'postern.yaml']);
     const { ok, output } = await validateConfig(parse(stdout, { merge: true }));
@@ -192,7 +199,6 @@ describe('postern envoy config', () => {
 
   it.each([
     [['--profile', 'other'], 'demo, production, sidecar, istio, envoy-gateway. You named other.'],
-    [[], 'demo, production, sidecar, istio, envoy-gateway.'],
     [
       ['--profile', 'istio', '--gateway', 'ai'],
       'ai is no Gateway of the form namespace/name or namespace/name/listener.',
