@@ -72,9 +72,6 @@ async function startIn(stack: AsyncDisposableStack, browser: Browser, env: NodeJ
     POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
     POSTERN_SECRET_KEY: SECRET_KEY,
     POSTERN_HTTP_TRUSTED_PROXIES: '["127.0.0.1"]',
-    // The supervisor kills a gate that the machine keeps waiting. Envoy finds its replacement at the same port only.
-    POSTERN_GRPC_LISTEN: await freeAddress(),
-    POSTERN_HTTP_LISTEN: await freeAddress(),
     POSTERN_ROUTES: JSON.stringify([{ method: 'POST', path: '/v1/reports', permission: 'reports:write' }]),
     // Envoy cuts the port off Host.
     POSTERN_HTTP_ORIGINS: JSON.stringify([`http://${listen}`]),

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFailed, onTestFinished, TestRunner } from 'vitest';
 import { send } from '../../support/http.ts';
+import { freeAddress } from '../../support/ports.ts';
 import { eventually } from './eventually.ts';
 import { endPostgres } from './postgres.ts';
 
@@ -89,15 +90,19 @@ export async function openStand({ isShared = false }: { readonly isShared?: bool
     start,
     run: (args, env) => start(args, env).finished,
     async serve(env) {
-      const { grpc, http, ...server } = await untilReady(start(['serve'], env));
+      const { grpc, http, ...server } = await untilReady(start(['serve'], { ...(await fixedPorts()), ...env }));
       return { ...server, grpc: addressOf('gate', grpc), http: addressOf('API', http) };
     },
     async serveApi(env) {
-      const { http, ...server } = await untilReady(start(['serve', '--only', 'api'], env));
+      const { http, ...server } = await untilReady(
+        start(['serve', '--only', 'api'], { ...(await fixedPorts()), ...env }),
+      );
       return { ...server, http: addressOf('API', http) };
     },
     async serveGate(env) {
-      const { grpc, ...server } = await untilReady(start(['serve', '--only', 'gate'], env));
+      const { grpc, ...server } = await untilReady(
+        start(['serve', '--only', 'gate'], { ...(await fixedPorts()), ...env }),
+      );
       return { ...server, grpc: addressOf('gate', grpc) };
     },
     async close() {
@@ -107,6 +112,14 @@ export async function openStand({ isShared = false }: { readonly isShared?: bool
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * Ports that a replaced process listens at again. The supervisor kills a gate that a busy machine keeps waiting, and what was told the
+ * port of the first one would not find the second.
+ */
+async function fixedPorts(): Promise<NodeJS.ProcessEnv> {
+  return { POSTERN_GRPC_LISTEN: await freeAddress(), POSTERN_HTTP_LISTEN: await freeAddress() };
 }
 
 function startProcess(folder: string, args: readonly string[], env: NodeJS.ProcessEnv, isShared: boolean): Running {
