@@ -15,8 +15,8 @@ export interface Source {
    */
   readonly address: string | undefined;
   /**
-   * The subject of failed logins: the address, or the peer and the address that it forwards if the peer is not trusted.
-   * It must never be an argument for an allow. Undefined: failures count for the account only.
+   * The subject of failed logins: the address, or the peer if it sent X-Forwarded-For and is not trusted. It must never
+   * be an argument for an allow. Undefined: failures count for the account only.
    */
   readonly throttledAs: string | undefined;
   /** The untrusted peer that sent X-Forwarded-For; undefined if there is none. */
@@ -55,26 +55,16 @@ export function trustProxies(entries: readonly string[]): TrustedProxies {
  * - With X-Forwarded-For from a trusted peer, the address is the right-most entry that is no trusted proxy. The client
  *   wrote the entries left of it.
  * - With X-Forwarded-For from another peer, the address is missing. The peer is a proxy that the configuration does not
- *   name, or a client that forges the header.
+ *   name, or a client that forges the header. Failed logins count for the peer, so that no client can evade their limit.
  */
 export function sourceOf(peer: string | undefined, rawHeaders: readonly string[], trusted: TrustedProxies): Source {
   if (peer === undefined) return { address: undefined, throttledAs: undefined, untrustedForwarder: undefined };
   const direct = plainAddress(peer);
   const forwarded = headerList(rawHeaders, 'x-forwarded-for');
   if (forwarded.length === 0) return { address: direct, throttledAs: direct, untrustedForwarder: undefined };
-  if (!trusted(direct)) return untrusted(direct, forwarded);
+  if (!trusted(direct)) return { address: undefined, throttledAs: direct, untrustedForwarder: direct };
   const address = forwardedAddress(direct, forwarded, trusted);
   return { address, throttledAs: address, untrustedForwarder: undefined };
-}
-
-/** A proxy appends the address of its client, so the last entry distinguishes its clients. */
-function untrusted(peer: string, forwarded: readonly string[]): Source {
-  const named = plainAddress(forwarded.at(-1) ?? '');
-  return {
-    address: undefined,
-    throttledAs: isIP(named) === 0 ? undefined : `${peer} ${named}`,
-    untrustedForwarder: peer,
-  };
 }
 
 /** @returns undefined if an entry is no address, or if none of the last 32 belongs to a client */

@@ -35,13 +35,9 @@ describe("the client's address", () => {
   test.each<[string, string | undefined, string[], string | undefined]>([
     ['the address', '203.0.113.1', [], '203.0.113.1'],
     ['the address that a trusted proxy names', '10.0.0.1', ['203.0.113.1'], '203.0.113.1'],
-    [
-      'the peer and the address that it appended, where it is not trusted',
-      '192.0.2.1',
-      ['x, 203.0.113.1'],
-      '192.0.2.1 203.0.113.1',
-    ],
-    ['the account only, where nothing is known', '192.0.2.1', ['unknown'], undefined],
+    ['the peer, where it is not trusted', '192.0.2.1', ['x, 203.0.113.1'], '192.0.2.1'],
+    ['the peer, where it is not trusted and names no address', '::ffff:192.0.2.1', ['unknown'], '192.0.2.1'],
+    ['the account only, where a trusted proxy names no address', '10.0.0.1', ['unknown'], undefined],
   ])('failed logins are counted under %s', (_name, peer, forwarded, expected) => {
     expect(source(peer, ...forwarded).throttledAs).toBe(expected);
   });

@@ -35,22 +35,18 @@ export const WINDOW_MS = 15 * 60 * 1000;
  * Returns the subjects of an attempt. If its source is unknown, the account takes the place of the address: unknown
  * sources of one account share a count, and no client can use up the count of another.
  * @param account the account's kind and name, such as `email:ada@example.com`
- * @param throttledAs addresses, separated by a space; undefined: the source is unknown
+ * @param throttledAs an address; undefined: the source is unknown
  */
 export function attemptAt(account: string, throttledAs: string | undefined): LoginAttempt {
-  const networks = (throttledAs ?? '').split(' ').map(network);
-  const source = networks.includes('') ? `unknown:${account}` : networks.join(' ');
+  const source = network(throttledAs ?? '') ?? `unknown:${account}`;
   // An account may have any character. A source has no line end.
   return { pair: opaqueDigest(`${source}\n${account}`), account: opaqueDigest(account), address: opaqueDigest(source) };
 }
 
-/**
- * Returns the network that counts as one address: an IPv6 host can use its whole /64. Empty for text that is no
- * address.
- */
-function network(address: string): string {
+/** Returns the network that counts as one address: an IPv6 host can use its whole /64. */
+function network(address: string): string | undefined {
   const parsed = parseAddress(address);
-  if (parsed === undefined) return '';
+  if (parsed === undefined) return undefined;
   return parsed.family === 4 ? `4:${parsed.a}` : `6:${parsed.a}:${parsed.b}`;
 }
 

@@ -20,7 +20,7 @@ export interface RefusedRequest {
   readonly principal: Principal | undefined;
   /** Undefined if the address is unknown. */
   readonly address: string | undefined;
-  /** The addresses that the request counts for, separated by spaces; undefined if the source is unknown. */
+  /** The address that the request counts for; undefined if the source is unknown. */
   readonly throttledAs: string | undefined;
   readonly method: string;
   /** The route's template. */
@@ -119,7 +119,7 @@ export class RefusalWindows {
     const { code } = request.refusal;
     const subject = subjectOf(request);
     const group = subject.tenantId ?? '';
-    const own = JSON.stringify([group, subject.actorId ?? networksOf(request.throttledAs), code]);
+    const own = JSON.stringify([group, subject.actorId ?? networkOf(request.throttledAs), code]);
     const known = this.#windows.get(own);
     if (known !== undefined) return known;
     const size = this.#sizes.get(group);
@@ -173,15 +173,10 @@ function subjectOf({ principal, address }: RefusedRequest): Subject {
     : { actorType: principal.kind, actorId: principal.id, tenantId: principal.tenantId, address };
 }
 
-/** Replaces each IPv6 address with its /64 network, because one host has the whole network. */
-function networksOf(addresses: string | undefined): string {
-  return (addresses ?? '')
-    .split(' ')
-    .map((address) => {
-      const parsed = parseAddress(address);
-      return parsed?.family === 6 ? `${parsed.a}:${parsed.b}` : address;
-    })
-    .join(' ');
+/** Replaces an IPv6 address with its /64 network, because one host has the whole network. */
+function networkOf(address = ''): string {
+  const parsed = parseAddress(address);
+  return parsed?.family === 6 ? `${parsed.a}:${parsed.b}` : address;
 }
 
 function rowOf(request: RefusedRequest): AuditRow {
