@@ -230,6 +230,11 @@ describe('the values of an issuer', () => {
       '/required_claims/0/in/0',
     ],
     [
+      'a glob of 257 characters, which would match nothing',
+      { required_claims: [{ claim: 'a', in: ['x'.repeat(512), `${'x'.repeat(256)}*`] }] },
+      '/required_claims/0/in/1',
+    ],
+    [
       'a mapping to an unknown role',
       { users: { roles: [{ claim: 'r', in: ['x'], roles: ['wizard'] }] } },
       '/users/roles/0/roles/0',
@@ -268,6 +273,7 @@ describe('the values of an issuer', () => {
     ['certificates with text between them', { jwks: null, ca: `# root\n${CERTIFICATE}\n# next\n${CERTIFICATE}` }],
     ['every algorithm', { algorithms: ['RS512', 'PS256', 'ES384', 'EdDSA', 'EdDSA'].slice(0, 4) }],
     ['the absent type only', { token_types: [''] }],
+    ['a glob of 256 characters', { required_claims: [{ claim: 'a', in: [`${'x'.repeat(255)}*`] }] }],
     ['eight stars', { required_claims: [{ claim: '/a~1b~0', in: ['*a*a*a*a*a*a*a*'] }] }],
   ])('%s is accepted', async (_name, members) => {
     const id = await made(members);

@@ -94,6 +94,7 @@ describe('creating a key with a proof', () => {
     ['an unknown issuer', { issuer: 'unknown' }, '/proof/issuer'],
     ['the issuer of another tenant', { issuer: 'globex-cluster' }, '/proof/issuer'],
     ['nine stars', { subject: 'a*b*c*d*e*f*g*h*i*' }, '/proof/subject'],
+    ['a glob of 257 characters', { subject: `${'s'.repeat(256)}*` }, '/proof/subject'],
     ['an empty subject', { subject: '' }, '/proof/subject'],
     ['a subject of 513 characters', { subject: 's'.repeat(513) }, '/proof/subject'],
     ['a NUL in the subject', { subject: 'a\0b' }, '/proof/subject'],

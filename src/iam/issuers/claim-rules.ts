@@ -1,6 +1,7 @@
 /** The checks of conditions on claims that the schema does not make. Issuers and the proofs of keys have such conditions. */
 
-import { MAX_STARS } from '../../decision/limits.ts';
+import { isWithinBounds } from '../../decision/globs.ts';
+import { MAX_GLOB_LENGTH, MAX_STARS } from '../../decision/limits.ts';
 import type { FieldError } from '../../domain/problem-details.ts';
 import type { ClaimRule } from '../../domain/records.ts';
 
@@ -10,10 +11,10 @@ export function claimErrors(claim: string | undefined, path: string): readonly F
   return [{ path, message: 'In a JSON pointer, write ~0 for ~ and ~1 for a slash in a name.' }];
 }
 
-/** Returns an error for a text with more stars than a glob may have. */
+/** Returns an error for a glob beyond the bounds, which would match nothing. A value without stars has no such bounds. */
 export function globErrors(text: string, path: string): readonly FieldError[] {
-  if (text.split('*').length <= MAX_STARS + 1) return [];
-  return [{ path, message: `A value may have ${MAX_STARS} stars at most.` }];
+  if (!text.includes('*') || isWithinBounds(text)) return [];
+  return [{ path, message: `A glob may have ${MAX_GLOB_LENGTH} characters and ${MAX_STARS} stars at most.` }];
 }
 
 export function claimRuleErrors(rules: readonly ClaimRule[], path: string): readonly FieldError[] {

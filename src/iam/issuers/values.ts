@@ -95,8 +95,8 @@ function read(before: IssuerValues, request: IssuerChanges, settings: Hosts, kno
     ...jwks.errors,
     ...ca.errors,
     ...sourceErrors(values, request, settings),
-    ...claimRuleErrors(values.required_claims, '/required_claims'),
-    ...usersErrors(values.users),
+    ...claimRuleErrors(request.required_claims ?? [], '/required_claims'),
+    ...(request.users === undefined ? [] : usersErrors(values.users)),
     ...ssoErrors(values, request.sso?.client_secret),
   ]);
   return { values, clientSecret: values.sso === null ? null : request.sso?.client_secret };
