@@ -47,9 +47,12 @@ export function subjectOf(claims: Claims, claim: string): string | undefined {
   return typeof value === 'string' && isSubject(value) ? value : undefined;
 }
 
-/** Reports whether a text of 1 to 512 characters can be stored as a subject. */
+/** Reports whether a text can be stored as a subject: 1 to 512 characters (code points), as the schemas count them. */
 export function isSubject(text: string): boolean {
-  return text !== '' && text.length <= MAX_SUBJECT_LENGTH && isStorable(text);
+  const isShort =
+    text.length <= MAX_SUBJECT_LENGTH ||
+    (text.length <= 2 * MAX_SUBJECT_LENGTH && [...text].length <= MAX_SUBJECT_LENGTH);
+  return text !== '' && isShort && isStorable(text);
 }
 
 /**
