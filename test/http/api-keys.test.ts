@@ -257,6 +257,32 @@ describe('the rate limit of a key', () => {
     expect(await put(free.path, maker.key, 101)).toBe('403 escalation');
   });
 
+  test('is not evaded by the secret of a key that the key rotates, nor by the proof of one', async () => {
+    const maker = await made(slow);
+    const rotate = async (path: string, key: string) => outcome(await h.api('POST', `${path}/rotate`, { as: key }));
+    const free = await made({ expires_in_days: 1 });
+    expect(await rotate(free.path, maker.key)).toBe('403 escalation');
+    expect(await rotate(free.path, boss.token)).toBe('200');
+    const slower = await made({ expires_in_days: 1, rate_limit_rpm: 10 });
+    expect(await rotate(slower.path, maker.key)).toBe('200');
+    const ruled = await made({ ...slow, rate_limit_rpm: null, rate_limits: [{ models: ['*'], parallel: 1 }] });
+    expect(await rotate(free.path, ruled.key)).toBe('403 escalation');
+
+    const name = unique('ci');
+    const issuer = { name, issuer: `https://${name}.example`, audiences: ['postern'] };
+    await h.api('POST', '/v1/iam/issuers', { as: boss.token, body: issuer });
+    const proof = () => ({ issuer: name, subject: unique('s') });
+    const proveAgain = async (more: object) => {
+      const proved = await create({ expires_in_days: 1, proof: proof(), ...more });
+      const path = `${KEYS}/${text(proved.json, 'id')}`;
+      return outcome(await h.api('PUT', path, { as: maker.key, body: { proof: proof() } }));
+    };
+    expect(await proveAgain({})).toBe('403 escalation');
+    expect(await proveAgain({ rate_limit_rpm: 10 })).toBe('200');
+    // Its own secret, last: the former one writes nothing afterwards.
+    expect(await rotate(maker.path, maker.key)).toBe('200');
+  });
+
   test('is set freely by a key without one, and by the users that may change the key', async () => {
     const maker = await made({ scopes: ['admin:keys', 'chat:*'], expires_in_days: 5 });
     const child = await made({ expires_in_days: 1, rate_limit_rpm: 5 }, maker.key);

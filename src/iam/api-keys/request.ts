@@ -101,7 +101,7 @@ type Rates = Pick<KeyRow, 'rate_limit_rpm' | 'rate_limits'>;
 /**
  * Compares the rate limits of a key before and after a change; null = no limit of the key's own. A key with limits by
  * model may give only these: whether other rules permit more depends on the models that exist.
- * @param before undefined = the key is new
+ * @param before undefined = the caller may receive the key: it is new, enabled again, or gets another secret or proof
  * @throws Refusal `escalation` when a key with a limit would raise its own limit, or give another key a higher one
  */
 export async function refuseFaster(

@@ -167,6 +167,7 @@ export async function rotateKey(
     await mayChangeKey(trx, caller, key);
     if (key.proof !== null) throw invalidField('', 'The key has no secret to rotate. Change its proof instead.');
     await refuseOutliving(trx, caller, key.expires_at);
+    await refuseFaster(trx, caller, undefined, key);
     checkPreconditions(keyResource(key, caller.nowMs));
     const until = graceSeconds === 0 ? null : new Date(caller.nowMs + graceSeconds * 1000);
     return audited(caller, audit, key, await replaceSecret(trx, key, secret, until));
@@ -225,6 +226,7 @@ function granted({ scopes, resource_constraints }: Grant) {
 async function mayProveAgain(trx: Transaction, caller: HeldCaller, key: Grant): Promise<void> {
   mayGive(caller, granted(key));
   await refuseOutliving(trx, caller, key.expires_at);
+  await refuseFaster(trx, caller, undefined, key);
 }
 
 function refuseWidening(caller: HeldCaller, before: Grant, after: Grant): void {
