@@ -217,6 +217,18 @@ describe('an explanation ends', () => {
     expect((await explain({}))['code']).toBe('allow');
   });
 
+  test('at step 17 if the month has nothing left for a request that reports its usage only with its end', async () => {
+    const image = { credential: undefined, subject: boss.id, path: '/v1/images/generations', body: '{"model":"mm"}' };
+    await limit({ quotas: { monthly_tokens: 0 } });
+    const json = await explain(image);
+    expect(json).toMatchObject({ status: 429, code: 'insufficient_quota' });
+    expect(limitOf(json, 'monthly_tokens')).toMatchObject({ applies: true, needed: 1, remaining: 0, exceeded: true });
+    await limit({ quotas: { monthly_tokens: 1 } });
+    expect((await explain(image))['code']).toBe('allow');
+    const read = await explain({ method: 'GET', path: '/v1/models', body: undefined });
+    expect(limitOf(read, 'monthly_tokens')).toMatchObject({ applies: false, needed: 0, exceeded: false });
+  });
+
   test('at step 17 if the tenant has as many collections as it may', async () => {
     await limit({ quotas: { max_collections: 1 } });
     expect((await explain(COLLECTION))['code']).toBe('allow');

@@ -118,12 +118,13 @@ function tokensOf(
   periodEndsMs: number,
 ): ExplainedLimit {
   const { tenant, route } = allow;
-  const needed = neededTokens(allow, estimates);
+  const applies = route.tokens || route.reportsUsage;
+  const needed = applies ? Math.max(1, neededTokens(allow, estimates)) : 0;
   return {
     name: 'monthly_tokens',
     of: 'tenant',
     line: 17,
-    ...stateOf({ limit: tenant.quotas.monthly_tokens, used: state.spent, needed, applies: route.tokens }),
+    ...stateOf({ limit: tenant.quotas.monthly_tokens, used: state.spent, needed, applies }),
     reserved: state.held,
     resets_at: new Date(periodEndsMs).toISOString(),
   };
