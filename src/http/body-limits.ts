@@ -8,9 +8,7 @@ const AUTH_BODY_BYTES = 16 * KIB;
 export const EXCHANGE_BODY_BYTES = 20 * KIB;
 /** The default limit of other endpoints. It exceeds every body that passes their schemas. */
 export const BODY_BYTES = 64 * KIB;
-/** The limit of a request for an explanation: the largest path and body that it can contain. */
-export const EXPLAIN_BODY_BYTES = 256 * KIB;
-/** The limit of endpoints that take lists of patterns, constraints or rows, and the maximum of all limits. */
+/** The limit of endpoints that take metadata, long texts, or lists of patterns or rows, and the maximum of all limits. */
 export const MAX_BODY_BYTES = 1024 * KIB;
 
 /** Returns the limit in bytes of an endpoint that states none. */

@@ -22,8 +22,8 @@ export const BODY_BOUNDS = {
    * 11,000.
    */
   maxValues: 20_000,
-  /** Characters between the quotes of a member's name, as written. */
-  maxNameLength: 512,
+  /** Characters between the quotes of a member's name, as written: a name of metadata, each character as two escapes. */
+  maxNameLength: 64 * 12,
 } as const;
 
 type BodyStructure =

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import { sendRaw } from '../support/http.ts';
-import { type Harness, it, outcome } from './harness.ts';
+import { type Harness, it, outcome, text, unique } from './harness.ts';
 
 const KIB = 1024;
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -51,6 +51,54 @@ describe('a body over the limit of its route', () => {
     expect(outcome(await login('['.repeat(16 * KIB)))).toBe('400 invalid_json');
     const reply = await login('['.repeat(16 * KIB + 1));
     expect([outcome(reply), reply.json['detail']]).toEqual(['413 body_too_large', 'The body is larger than 16 KiB.']);
+  });
+});
+
+describe('a valid body with the largest members', () => {
+  /** Each character outside ASCII as two escapes, as many clients write it. */
+  const escaped = (body: object) =>
+    JSON.stringify(body).replace(
+      /[\u0080-\uffff]/g,
+      (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    );
+  const metadata = Object.fromEntries(
+    Array.from({ length: 16 }, (_, i) => [`${i % 10}${'\u{1f600}'.repeat(i < 10 ? 63 : 62)}`, '\u{1f600}'.repeat(512)]),
+  );
+  const rateLimits = Array.from({ length: 32 }, (_rule, i) => ({
+    models: Array.from({ length: 16 }, (_glob, j) => `${i}-${j}-`.padEnd(256, 'm')),
+    parallel: 1,
+  }));
+  const put = (path: string, body: object) =>
+    h.api('PUT', path, { as: h.root.token, raw: escaped(body), headers: JSON_TYPE });
+
+  test('is taken for users and tenants', async () => {
+    const tenant = unique('large');
+    const made = await h.api('POST', '/v1/iam/tenants', {
+      as: h.root.token,
+      raw: escaped({ id: tenant, name: 'x', metadata }),
+      headers: JSON_TYPE,
+    });
+    expect(outcome(made)).toBe('201');
+    const changed = await put(`/v1/iam/tenants/${tenant}`, { settings: { rate_limits: rateLimits } });
+    expect(outcome(changed)).toBe('200');
+    const user = await h.api('POST', '/v1/iam/users', {
+      as: h.root.token,
+      tenant,
+      raw: escaped({ email: `${tenant}@example.test`, name: 'x', metadata }),
+      headers: JSON_TYPE,
+    });
+    expect(outcome(user)).toBe('201');
+    expect(outcome(await put(`/v1/iam/users/${text(user.json, 'id')}`, { rate_limits: rateLimits }))).toBe('200');
+  });
+
+  test('is taken by explain and simulate', async () => {
+    const content = '\u6f22'.repeat(131_000);
+    const asked = { subject: h.root.id, method: 'POST', path: '/v1/chat/completions' };
+    const body = { ...asked, body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content }] }) };
+    for (const path of ['/v1/iam/explain', '/v1/iam/explain/simulate']) {
+      const reply = await h.api('POST', path, { as: h.root.token, body });
+      expect([outcome(reply), reply.json['code']]).toEqual(['200', 'allow']);
+    }
   });
 });
 

@@ -45,6 +45,7 @@ export function userEndpoints(parts: UserParts): readonly Endpoint[] {
       operationId: 'createUser',
       summary: 'Create a user.',
       body: newUser,
+      maxBodyBytes: MAX_BODY_BYTES,
       shows: { description: 'The user.', schema: CreatedUser },
       refusals: ['escalation', 'already_exists', 'quota_exceeded'],
       run: async ({ body, callerIn }) => {
@@ -63,6 +64,7 @@ export function userEndpoints(parts: UserParts): readonly Endpoint[] {
       operationId: 'updateUser',
       summary: 'Update a user: the members that are present.',
       body: userChanges,
+      maxBodyBytes: MAX_BODY_BYTES,
       refusals: ['escalation', 'last_admin', 'already_exists', 'quota_exceeded', ...OF_OWN_CREDENTIALS],
       run: ({ caller, body, throttledAs }, id) => {
         const { current_password: currentPassword, ...changes } = body;
