@@ -231,6 +231,24 @@ describe('a webhook', () => {
     expect(outcome(moved)).toBe('403 insufficient_permission');
   });
 
+  test('with deliveries of such rows gets another address from callers with audit:read only, also if it selects them no longer', async () => {
+    const acme = await newTenant();
+    const role = { name: 'hooks', permissions: ['admin:webhooks'] };
+    await h.api('POST', '/v1/iam/roles', { as: acme.boss.token, body: role });
+    const clerk = { ...acme, boss: await h.person(acme.id, ['hooks']) };
+    const [one, named] = [await hook(acme, ['audit.*']), await hook(acme, ['key.*'])];
+    await revokedKey(acme);
+    await publish();
+    await sendDue();
+    expect(outcome(await on(acme, one, 'PATCH', '', { events: ['key.*'] }))).toBe('200');
+    const move = async (of: Tenant, moved: Hook) =>
+      outcome(await on(of, moved, 'PATCH', '', { url: `http://${receiver.host}${moved.path}/other` }));
+    expect(await move(clerk, one)).toBe('403 insufficient_permission');
+    expect(outcome(await on(clerk, one, 'PATCH', '', { description: 'of the clerk' }))).toBe('200');
+    expect(await move(clerk, named)).toBe('200');
+    expect(await move(acme, one)).toBe('200');
+  });
+
   test('belongs to its tenant: it sends events after the user that created it was deleted', async () => {
     const acme = await newTenant();
     const creator = { ...acme, boss: await h.person(acme.id, ['tenant-admin']) };

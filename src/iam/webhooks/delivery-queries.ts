@@ -9,6 +9,7 @@ import type { Page } from '../../store/paging.ts';
 import { countUpTo, runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { columnsOf } from '../schema/entity.ts';
+import { PLATFORM_EVENT } from './catalog.ts';
 import { type DeliveryRow, delivery } from './entity.ts';
 
 const COLUMNS = columnsOf(delivery);
@@ -52,6 +53,17 @@ export async function findDelivery(q: Queryable, webhook: WebhookId, id: Deliver
     { webhook, id },
   );
   return rows[0];
+}
+
+/** Reports whether deliveries of a webhook, sent or not, contain rows of the audit log that only its readers may see. */
+export async function keepsAuditRows(q: Queryable, webhook: WebhookId): Promise<boolean> {
+  const { rows } = await q.raw<{ rows: { kept: boolean }[] }>(
+    `select exists (
+       select from webhook_deliveries where webhook_id = :webhook and type like 'audit.%' and type <> :platform
+     ) as kept`,
+    { webhook, platform: PLATFORM_EVENT },
+  );
+  return rows[0]?.kept === true;
 }
 
 /** Makes a delivery due now, with all its attempts. One that an attempt is claimed for is due after the claim. */

@@ -5,12 +5,14 @@ import { makeId, type TenantId } from '../../domain/ids.ts';
 import type { SecretKeys } from '../../identity/seal.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import type { Transaction } from '../../store/transaction.ts';
+import { authorize } from '../caller/authorize.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { requestedId, tenantGone } from '../caller/refusals.ts';
 import { change, recorded } from '../change/change.ts';
 import { revealOnce } from '../change/idempotency.ts';
 import { lockTenant } from '../tenants/queries.ts';
 import type { WebhookParts } from './attempt.ts';
+import { keepsAuditRows } from './delivery-queries.ts';
 import {
   type IssuedWebhook,
   type NewWebhook,
@@ -94,6 +96,8 @@ export async function updateWebhook(
     checkPreconditions(webhookResource(before, caller.nowMs));
     const values = readWebhookChanges(before, request, parts.webhooks.fetch.allowedHosts);
     maySend(caller, values);
+    // Its deliveries, which may be older than its patterns, go to the new address: those that wait, and each that is replayed.
+    if (values.url !== before.url && (await keepsAuditRows(trx, before.id))) authorize(caller, 'audit:read');
     const row = await writeWebhook(trx, before, values);
     return recorded(audit, webhookResource(before, caller.nowMs), webhookResource(row, caller.nowMs));
   });
