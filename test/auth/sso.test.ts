@@ -216,6 +216,19 @@ describe('a login by an issuer', () => {
   });
 });
 
+test.each([
+  ['its login is removed', { sso: null }],
+  ['it is disabled', { enabled: false }],
+  ['its tokens prove no users any more', { sso: null, users: null }],
+  ['it requires another claim', { required_claims: [{ claim: 'groups', in: ['staff'] }] }],
+])('a change of the issuer while the provider confirms a login applies to it: %s', async (_name, members) => {
+  const own = await issuer();
+  own.provider.beforeToken = () => change(own, members);
+  const browser = new Browser(h);
+  const ended = await browser.logIn(own);
+  expect([ended, (await browser.refresh()).status]).toEqual([expect.stringMatching(/sso_error=/), 401]);
+});
+
 test('a session does not refresh once its issuer is disabled or deleted, also if the session itself has not ended', async () => {
   const own = await issuer();
   for (const end of [

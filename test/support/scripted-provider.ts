@@ -29,6 +29,8 @@ export interface ScriptedProvider extends AsyncDisposable {
   authorize(location: string, login?: Login): string;
   /** Answers of the token endpoint; undefined: as a provider does. */
   tokenStatus: number | undefined;
+  /** Runs before the token endpoint answers. */
+  beforeToken: () => Promise<void>;
   /** Signs a logout token: for all sessions of `ada`, now, unless the claims say otherwise. */
   logoutToken(claims?: Claims, header?: Claims, key?: SigningKeyOfIssuer): string;
   close(): Promise<void>;
@@ -52,6 +54,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
   const token = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(Buffer.from(chunk));
+    await provider.beforeToken();
     if (provider.tokenStatus !== undefined) return sendJson(response, { error: 'server_error' }, provider.tokenStatus);
     const form = new URLSearchParams(Buffer.concat(chunks).toString());
     // RFC 6749, section 2.3.1: both are encoded as in a form.
@@ -92,6 +95,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     clientId: CLIENT_ID,
     clientSecret: CLIENT_SECRET,
     tokenStatus: undefined,
+    beforeToken: () => Promise.resolve(),
     authorize(location, { claims = {}, header, key, sign, answer = {} } = {}) {
       const asked = new URL(location).searchParams;
       const all = {

@@ -129,9 +129,12 @@ async function finish(
       case 'invalid':
         return await fail('invalid', 'invalid_answer', { detail: found.detail });
       case 'proved': {
-        const reason = refusedFor(issuer, found.claims);
+        // The provider may have taken seconds, in which an administrator may have changed the issuer.
+        const current = await findSsoIssuer(knex, issuer.id);
+        if (current === undefined) return await fail('unknown_issuer', 'issuer_disabled');
+        const reason = refusedFor(current, found.claims);
         if (reason !== undefined) return await fail('invalid', reason);
-        return await enter(parts, issuer, found.claims, found.idToken, attempt, from, fail);
+        return await enter(parts, current, found.claims, found.idToken, attempt, from, fail);
       }
       default:
         return found satisfies never;
@@ -202,7 +205,9 @@ async function enter(
   });
   const { session, token, audit } = beginning;
   const sid = claims['sid'];
-  const begun = await tenantTransaction(parts.db, issuer.tenantId, async (trx) => {
+  const refused = await tenantTransaction(parts.db, issuer.tenantId, async (trx) => {
+    const held = await findSsoIssuer(trx, issuer.id, 'share');
+    if (held === undefined || refusedFor(held, claims) !== undefined) return 'ended';
     const begins = await beginIssuerSession(trx, {
       session,
       owner: { kind: 'user', id: user.id },
@@ -211,15 +216,15 @@ async function enter(
       token,
       audit: { ...audit, actorId: user.id, targetId: user.id },
     });
-    if (!begins) return false;
+    if (!begins) return 'deactivated';
     const sealed = sealIdToken(parts, session.id, idToken);
     if (sealed !== undefined) await keepIdToken(trx, session.id, sealed);
     await returnAttempt(trx, attempt);
-    return true;
+    return undefined;
   });
   // The roles may have changed, also if the user may not log in.
   await applyHere(parts);
-  if (!begun) return fail('no_account', 'deactivated', { subject, user });
+  if (refused !== undefined) return fail('no_account', refused, { subject, user });
   return { kind: 'begun', pair: await pair(user.id) };
 }
 

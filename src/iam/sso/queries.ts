@@ -52,7 +52,8 @@ export interface SsoIssuer {
   readonly version: string;
 }
 
-export async function findSsoIssuer(q: Queryable, id: IssuerId): Promise<SsoIssuer | undefined> {
+/** @param lock `share` locks it against changes until the transaction ends */
+export async function findSsoIssuer(q: Queryable, id: IssuerId, lock?: 'share'): Promise<SsoIssuer | undefined> {
   const { rows } = await q.raw<{ rows: SsoIssuer[] }>(
     `select i.id, i.tenant_id as "tenantId", i.name, i.issuer, i.sso, i.sso_secret_sealed as "secretSealed", i.ca, i.users,
        i.required_claims as "requiredClaims", i.algorithms, i.leeway_seconds as "leewaySeconds",
@@ -60,7 +61,7 @@ export async function findSsoIssuer(q: Queryable, id: IssuerId): Promise<SsoIssu
        coalesce(i.jwks->'keys', k.keys, '[]') as keys, extract(epoch from i.updated_at)::text as version,
        case when i.jwks is null then extract(epoch from clock_timestamp() - k.attempted_at)::float8 * 1000 end as "keysTriedMs"
      from issuers i join tenants t on t.id = i.tenant_id left join issuer_keys k on k.issuer_id = i.id
-     where i.id = :id and ${ENABLED}`,
+     where i.id = :id and ${ENABLED} ${lock === undefined ? '' : 'for share of i'}`,
     { id },
   );
   return rows[0];
