@@ -125,6 +125,15 @@ it.each([
   });
 });
 
+it('a Deployment of the type Recreate has no rolling update, which Kubernetes rejects beside it', async () => {
+  for (const mode of [{}, SIDECAR]) {
+    const manifests = await rendered({ ...mode, strategy: { type: 'Recreate' } });
+    const deployments = manifests.filter(({ kind }) => kind === 'Deployment');
+    expect(deployments.length).toBeGreaterThan(0);
+    for (const one of deployments) expect(at(one, 'spec', 'strategy')).toEqual({ type: 'Recreate' });
+  }
+});
+
 it('a ServiceMonitor relabels targets and metrics', async () => {
   const relabelings = [{ sourceLabels: ['__meta_kubernetes_pod_node_name'], targetLabel: 'node' }];
   const manifests = await rendered({

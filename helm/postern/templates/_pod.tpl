@@ -142,6 +142,12 @@ topologySpreadConstraints:
 {{- end }}
 {{- end -}}
 
+{{/* Kubernetes rejects `rollingUpdate`, which has a default, beside the type Recreate. */}}
+{{- define "postern.strategy" -}}
+{{- $strategy := .Values.strategy -}}
+{{- toYaml (eq $strategy.type "Recreate" | ternary (omit $strategy "rollingUpdate") $strategy) -}}
+{{- end -}}
+
 {{/* preStop without a program in the image: endpoints and proxies hear of the end before the server does. */}}
 {{- define "postern.preStop" -}}
 {{- with .Values.preStopSeconds }}
