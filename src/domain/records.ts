@@ -231,15 +231,19 @@ export interface IssuerAcceptance {
   readonly requiredClaims: readonly ClaimRule[];
   /** Bounds the time since `iat`. */
   readonly maxAgeSeconds: number | undefined;
+  /** Seconds of tolerance for `exp`, `nbf` and `iat`. */
+  readonly leewaySeconds: number;
   readonly keys: readonly IssuerKey[];
 }
 
 /**
  * The members before a change that accepts more, as they are stored. Without `keys` the change did not replace the
- * source of the keys, so the current keys count.
+ * source of the keys, so the current keys count. Without `leewaySeconds`, which former versions did not store, the
+ * current tolerance counts.
  */
-export interface StoredEarlier extends Omit<IssuerAcceptance, 'keys' | 'maxAgeSeconds'> {
+export interface StoredEarlier extends Omit<IssuerAcceptance, 'keys' | 'leewaySeconds' | 'maxAgeSeconds'> {
   readonly maxAgeSeconds?: number;
+  readonly leewaySeconds?: number;
   readonly keys?: readonly IssuerKey[];
   /** Milliseconds since the epoch: tokens with an older `iat` must be accepted by these members as well. */
   readonly untilMs: number;
@@ -266,8 +270,6 @@ export interface IssuerRecord extends IssuerAcceptance {
   readonly issuer: string;
   /** Undefined: its tokens prove no user. */
   readonly users: IssuerUsers | undefined;
-  /** Seconds of tolerance for `exp`, `nbf` and `iat`. */
-  readonly leewaySeconds: number;
   /** Milliseconds since the epoch, as all times here: tokens with an older `iat` are refused. */
   readonly revokedBeforeMs: number | undefined;
   /** Tokens whose `iat` is before `untilMs` must be accepted by these members as well. */
@@ -282,7 +284,7 @@ export interface IssuerRecord extends IssuerAcceptance {
   readonly globProofs: readonly ProofRecord[];
 }
 
-/** Longest subject of an issuer that proves anything, in UTF-16 code units. */
+/** Longest subject of an issuer that proves anything, in characters (code points). */
 export const MAX_SUBJECT_LENGTH = 512;
 
 /** The keys and the user of one subject of an issuer. */

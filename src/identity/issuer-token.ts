@@ -148,9 +148,10 @@ function timesOf(token: UnverifiedToken, issuer: IssuerRecord): IssuerTokenTimes
   const exp = secondsOf(claims, 'exp');
   const nbf = claimValue(claims, 'nbf') === undefined ? iat : secondsOf(claims, 'nbf');
   if (iat === undefined || exp === undefined || nbf === undefined) return undefined;
-  const leewayMs = issuer.leewaySeconds * 1000;
+  const acceptances = acceptancesOf(token, issuer);
+  const leewayMs = Math.min(...acceptances.map((by) => by.leewaySeconds)) * 1000;
   const iatMs = toMs(iat);
-  const maxAges = acceptancesOf(token, issuer).map((by) => by.maxAgeSeconds ?? Number.POSITIVE_INFINITY);
+  const maxAges = acceptances.map((by) => by.maxAgeSeconds ?? Number.POSITIVE_INFINITY);
   return {
     iatMs,
     validFromMs: Math.max(iatMs, toMs(nbf)) - leewayMs,

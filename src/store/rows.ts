@@ -108,6 +108,7 @@ export function sessionRecord(row: Row): SessionRecord {
 export function issuerRecord(row: Row): IssuerRecord {
   const keys = issuerKeys(row['keys'], 'keys');
   const kind = oneOf(row, 'kind', ['oidc', 'spiffe']);
+  const leewaySeconds = number(row, 'leeway_seconds');
   return {
     id: issuerId(row, 'id'),
     tenantId: must(parseTenantId(text(row, 'tenant_id')), 'tenant_id'),
@@ -122,9 +123,9 @@ export function issuerRecord(row: Row): IssuerRecord {
     maxAgeSeconds: optionalNumber(row, 'max_age_seconds'),
     keys,
     users: optional(row, 'users', () => issuerUsers(object(row['users'], 'users'))),
-    leewaySeconds: number(row, 'leeway_seconds'),
+    leewaySeconds,
     revokedBeforeMs: optionalNumber(row, 'revoked_before_ms'),
-    earlier: optional(row, 'earlier', () => earlier(object(row['earlier'], 'earlier'), keys)),
+    earlier: optional(row, 'earlier', () => earlier(object(row['earlier'], 'earlier'), { keys, leewaySeconds })),
     usersSinceMs: optionalNumber(row, 'users_since_ms'),
     keysFetchedAtMs:
       row['pasted'] === true ? undefined : (optionalNumber(row, 'fetched_at_ms') ?? Number.NEGATIVE_INFINITY),
@@ -132,15 +133,19 @@ export function issuerRecord(row: Row): IssuerRecord {
   };
 }
 
-/** @param keys the current keys, for a change that kept them */
-function earlier(row: Row, keys: readonly IssuerKey[]): NonNullable<IssuerRecord['earlier']> {
+/** @param current the current members, for a change that kept them */
+function earlier(
+  row: Row,
+  current: Pick<IssuerRecord, 'keys' | 'leewaySeconds'>,
+): NonNullable<IssuerRecord['earlier']> {
   return {
     audiences: texts(row['audiences'], 'earlier.audiences'),
     algorithms: texts(row['algorithms'], 'earlier.algorithms'),
     tokenTypes: texts(row['tokenTypes'], 'earlier.tokenTypes'),
     requiredClaims: claimRules(row['requiredClaims'], 'earlier.requiredClaims'),
     maxAgeSeconds: optionalNumber(row, 'maxAgeSeconds'),
-    keys: optional(row, 'keys', () => issuerKeys(row['keys'], 'earlier.keys')) ?? keys,
+    leewaySeconds: optionalNumber(row, 'leewaySeconds') ?? current.leewaySeconds,
+    keys: optional(row, 'keys', () => issuerKeys(row['keys'], 'earlier.keys')) ?? current.keys,
     untilMs: number(row, 'untilMs'),
   };
 }

@@ -146,7 +146,8 @@ function proofOf(key: KeyShape, index: number): ProofRecord {
 
 function issuerOf(world: World, shape: IssuerShape, index: number): IssuerRecord {
   const jwk: IssuerKey = KEYS[shape.signer === 0 ? 0 : 1].jwk;
-  const base = { algorithms: ['EdDSA'], tokenTypes: ['JWT'], keys: [jwk], maxAgeSeconds: shape.maxAge };
+  const accepts = { algorithms: ['EdDSA'], tokenTypes: ['JWT'], keys: [jwk], leewaySeconds: 5 };
+  const base = { ...accepts, maxAgeSeconds: shape.maxAge };
   const { earlier, users } = shape;
   return anIssuer({
     ...base,

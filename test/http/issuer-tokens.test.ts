@@ -410,6 +410,16 @@ describe('the issuer of a token', () => {
     expect(await check(token({ iss: value, iat: now() - 10 }))).toBe('allow');
   });
 
+  test('has a larger tolerance for the tokens that came after the change only', async () => {
+    const ended = (iat: number) => token({ iss: value, iat, exp: now() - 20 });
+    const old = ended(now() - 60);
+    expect(await check(old)).toBe('token_expired');
+    await change(id, { leeway_seconds: 60 });
+    expect([await check(old), await check(ended(now()))]).toEqual(['token_expired', 'allow']);
+    await change(id, { leeway_seconds: 5 });
+    expect(await check(ended(now()))).toBe('token_expired');
+  });
+
   test('verifies with its current keys only: a key that it no longer has verifies nothing', async () => {
     const next = makeIssuerKey('ES256', ec.kid);
     await change(id, { jwks: jwks(next) });

@@ -49,7 +49,7 @@ const values: fc.Arbitrary<IssuerValues> = fc.record({
   sso: fc.constant(null),
   enabled: fc.constant(true),
   max_age_seconds: fc.constantFrom(...AGES),
-  leeway_seconds: fc.constant(5),
+  leeway_seconds: fc.constantFrom(0, 5, 10),
 });
 
 interface Token {
@@ -57,6 +57,8 @@ interface Token {
   readonly alg: string;
   readonly typ: string;
   readonly ageSeconds: number;
+  /** The time since `exp`. */
+  readonly pastSeconds: number;
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
@@ -66,6 +68,7 @@ const token: fc.Arbitrary<Token> = fc.record({
   alg: fc.constantFrom(...ALGORITHMS),
   typ: fc.constantFrom(...TYPES),
   ageSeconds: fc.constantFrom(5, 15, 25),
+  pastSeconds: fc.constantFrom(-1, 3, 8),
   claims: fc.record({ a: claim, b: claim }),
 });
 
@@ -75,6 +78,7 @@ interface Acceptance {
   readonly tokenTypes: readonly string[];
   readonly requiredClaims: readonly ClaimRule[];
   readonly maxAgeSeconds?: number | undefined;
+  readonly leewaySeconds?: number;
 }
 
 const acceptanceOf = (issuer: IssuerValues): Acceptance => ({
@@ -83,15 +87,17 @@ const acceptanceOf = (issuer: IssuerValues): Acceptance => ({
   tokenTypes: issuer.token_types ?? ['at+jwt', 'JWT', ''],
   requiredClaims: issuer.required_claims,
   maxAgeSeconds: issuer.max_age_seconds ?? undefined,
+  leewaySeconds: issuer.leeway_seconds,
 });
 
-function accepts(by: Acceptance, { aud, alg, typ, ageSeconds, claims }: Token): boolean {
+function accepts(by: Acceptance, { aud, alg, typ, ageSeconds, pastSeconds, claims }: Token): boolean {
   return (
     aud.some((one) => by.audiences.includes(one)) &&
     by.algorithms.includes(alg) &&
     by.tokenTypes.includes(typ) &&
     matchesRules(claims, by.requiredClaims) &&
-    ageSeconds <= (by.maxAgeSeconds ?? Number.POSITIVE_INFINITY)
+    ageSeconds <= (by.maxAgeSeconds ?? Number.POSITIVE_INFINITY) &&
+    pastSeconds < (by.leewaySeconds ?? Number.POSITIVE_INFINITY)
   );
 }
 

@@ -38,12 +38,7 @@ export function wideningOf(before: IssuerValues, after: IssuerValues): Widening 
   const given = rolesAdded(before.users, after.users);
   const creates = after.users?.create === true && before.users?.create !== true;
   return {
-    everything:
-      acceptsMore ||
-      enables ||
-      proves !== 'the same' ||
-      after.leeway_seconds > before.leeway_seconds ||
-      loginIsWider(before, after),
+    everything: acceptsMore || enables || proves !== 'the same' || loginIsWider(before, after),
     roles: creates ? rolesOfMapping(after.users) : given,
     acceptsMore,
     replacesKeys,
@@ -62,7 +57,8 @@ function acceptsFurther(before: IssuerValues, after: IssuerValues): boolean {
     hasMore(before.algorithms, after.algorithms) ||
     hasMore(typesOf(before), typesOf(after)) ||
     !before.required_claims.every((rule) => after.required_claims.some((other) => implies(other, rule))) ||
-    (after.max_age_seconds ?? Number.POSITIVE_INFINITY) > (before.max_age_seconds ?? Number.POSITIVE_INFINITY)
+    (after.max_age_seconds ?? Number.POSITIVE_INFINITY) > (before.max_age_seconds ?? Number.POSITIVE_INFINITY) ||
+    after.leeway_seconds > before.leeway_seconds
   );
 }
 
@@ -134,6 +130,7 @@ export function earlierAfter(
     algorithms: before.algorithms,
     tokenTypes: typesOf(before),
     requiredClaims: before.required_claims,
+    leewaySeconds: before.leeway_seconds,
     ...(before.max_age_seconds === null ? {} : { maxAgeSeconds: before.max_age_seconds }),
     ...(keys === undefined ? {} : { keys }),
   };
@@ -147,6 +144,7 @@ export function earlierAfter(
 function intersection(one: Acceptance, other: Acceptance): Acceptance {
   const common = (left: readonly string[], right: readonly string[]) => left.filter((text) => right.includes(text));
   const ages = [one.maxAgeSeconds, other.maxAgeSeconds].filter((age) => age !== undefined);
+  const leeways = [one.leewaySeconds, other.leewaySeconds].filter((leeway) => leeway !== undefined);
   const rules = new Map([...one.requiredClaims, ...other.requiredClaims].map((rule) => [JSON.stringify(rule), rule]));
   const keys =
     one.keys === undefined || other.keys === undefined
@@ -158,6 +156,7 @@ function intersection(one: Acceptance, other: Acceptance): Acceptance {
     tokenTypes: common(one.tokenTypes, other.tokenTypes),
     requiredClaims: [...rules.values()],
     ...(ages.length === 0 ? {} : { maxAgeSeconds: Math.min(...ages) }),
+    ...(leeways.length === 0 ? {} : { leewaySeconds: Math.min(...leeways) }),
     ...(keys === undefined ? {} : { keys }),
   };
 }
