@@ -7,6 +7,7 @@ import type { FastifyRequest } from 'fastify';
 import type { CredentialResolver } from '../credential-cache/resolution.ts';
 import type { Principal } from '../decision/model.ts';
 import { isPlatformAdmin } from '../decision/tenant.ts';
+import { Refusal } from '../domain/errors.ts';
 import type { TenantId } from '../domain/ids.ts';
 import { refuseRotated, refuseUnexchanged } from '../iam/caller/admission.ts';
 import { authorize } from '../iam/caller/authorize.ts';
@@ -130,7 +131,14 @@ async function atHomeOf(
   )
     return caller;
   const home = await homeOf(paramsOf(request)[target.param] ?? '');
-  return home === undefined || home === caller.tenant ? caller : enter(home);
+  if (home === undefined || home === caller.tenant) return caller;
+  try {
+    return await enter(home);
+  } catch (cause) {
+    // The tenant was deleted. The caller did not name it, and finds nothing of it.
+    if (cause instanceof Refusal && cause.code === 'tenant_mismatch') return caller;
+    throw cause;
+  }
 }
 
 /** The query's schema rejects a repeated parameter. */

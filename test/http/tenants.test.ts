@@ -169,6 +169,8 @@ describe('deletion', () => {
     expect(outcome(await root('PUT', path, { name: 'Back' }))).toBe('404 not_found');
     expect(outcome(await create())).toBe('409 already_exists');
     expect(outcome(await h.api('GET', '/v1/iam/users', { as: h.root.token, tenant: id }))).toBe('403 tenant_mismatch');
+    for (const method of ['GET', 'DELETE'])
+      expect(outcome(await root(method, `/v1/iam/api-keys/${text(issued.json, 'id')}`))).toBe('404 not_found');
   });
 });
 
