@@ -13,12 +13,13 @@ import type { UserRow } from '../users/entity.ts';
 import { passwordUserById } from '../users/password-queries.ts';
 import { record } from './audit.ts';
 import { checkPassword } from './check-password.ts';
-import { forgiveAttempt } from './failure-queries.ts';
+import { forgiveAttempt, returnAttempt } from './failure-queries.ts';
 import { localSubject } from './login.ts';
 import type { AuthParts } from './parts.ts';
-import { attemptAt, type ThrottleParts, withAttemptLimits } from './throttle.ts';
+import { directoryCheck } from './reauthenticate-directory.ts';
+import { afterProof, attemptAt, type ThrottleParts, withAttemptLimits } from './throttle.ts';
 
-export type ReauthenticationParts = ThrottleParts & Pick<AuthParts, 'passwords'>;
+export type ReauthenticationParts = ThrottleParts & Pick<AuthParts, 'passwords' | 'directory'>;
 
 /** The part of a request that reauthenticates its caller. */
 export interface PresentedPassword {
@@ -34,10 +35,12 @@ export interface Reauthentication {
 }
 
 /**
- * Checks the current password if a local user acts on itself. A wrong password counts as a failed login.
+ * Checks the current password if a user acts on itself: for a user of a directory, the directory checks it. A wrong
+ * password counts as a failed login.
  * @param target the id of the user that the request changes
- * @returns undefined if no check is needed
- * @throws Refusal `reauthentication_required` for a wrong password, `too_many_attempts`, `unavailable`
+ * @returns undefined if no check is needed, or the user has no password that can be checked
+ * @throws Refusal `reauthentication_required` for a wrong password, `too_many_attempts`, `unavailable`; Fault if the
+ *   directory does not respond
  */
 export async function reauthenticate(
   parts: ReauthenticationParts,
@@ -49,13 +52,21 @@ export async function reauthenticate(
   const userId = selfId(caller);
   if (currentPassword === undefined || userId === undefined || userId !== target) return undefined;
   const user = await passwordUserById(knex, userId);
-  if (user === undefined || user.of_directory) return undefined;
-  const attempt = attemptAt(localSubject(userId, user), throttledAs);
+  if (user === undefined) return undefined;
+  const check = user.of_directory ? await directoryCheck(parts, userId, currentPassword) : undefined;
+  if (user.of_directory && check === undefined) return undefined;
+  const attempt = attemptAt(check?.subject ?? localSubject(userId, user), throttledAs);
   return withAttemptLimits(parts, attempt, async () => {
-    const { proved } = await checkPassword(parts, attempt, currentPassword, async () => user);
-    if (proved !== undefined) {
-      await forgiveAttempt(knex, attempt);
-      return { userId, passwordVersion: proved.password_version };
+    if (check === undefined) {
+      const { proved } = await checkPassword(parts, attempt, currentPassword, async () => user);
+      if (proved !== undefined) {
+        await forgiveAttempt(knex, attempt);
+        return { userId, passwordVersion: proved.password_version };
+      }
+    } else if (await afterProof(knex, attempt, check.isRight)) {
+      // Two persons may have the same subject, so a success clears no earlier failure.
+      await returnAttempt(knex, attempt);
+      return { userId, passwordVersion: user.password_version };
     }
     const { address, requestId, nowMs } = caller;
     const from = { address, throttledAs, userAgent: undefined, requestId, nowMs };
@@ -89,10 +100,7 @@ export async function requireReauthentication(
       'An API key cannot change the email address, the password or the identities of its owner. Log in, and send the access token.',
     );
   }
-  if (user.source === 'ldap') {
-    throw required('A user of a directory cannot link itself. Ask another administrator.');
-  }
-  if (user.source !== 'local') return requireRecentLogin(trx, caller.principal.sessionId);
+  if (user.source !== 'local' && user.source !== 'ldap') return requireRecentLogin(trx, caller.principal.sessionId);
   if (proof?.userId !== user.id) throw required('This change needs your current password.');
   // The password may have changed after the check.
   if ((await passwordUserById(trx, user.id))?.password_version !== proof.passwordVersion) {

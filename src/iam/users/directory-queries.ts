@@ -145,6 +145,15 @@ async function giveEmail(trx: Queryable, id: UserId, email: string | null): Prom
   await runPrepared(trx, STATEMENTS.giveEmail, [id, email]);
 }
 
+/** Returns the identity of a user in its directory; undefined for other users. */
+export async function directoryIdentityOf(q: Queryable, id: UserId): Promise<DirectoryIdentity | undefined> {
+  const { rows } = await q.raw<{ rows: DirectoryIdentity[] }>(
+    'select directory, directory_id as "stableId" from users where id = :id and directory is not null',
+    { id },
+  );
+  return rows[0];
+}
+
 /** Reports whether any user has the address. */
 export async function isEmailTaken(q: Queryable, email: string): Promise<boolean> {
   const [row] = await runPrepared<{ taken: boolean }>(q, STATEMENTS.isTaken, [email]);
