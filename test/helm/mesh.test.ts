@@ -154,6 +154,17 @@ describe('the full profiles', () => {
     );
   });
 
+  it.each([
+    ['500ms', '3s'],
+    ['3500ms', '4s'],
+    ['10s', '10s'],
+  ])('give one try of a check at least the time of mesh.timeout: %s', async (timeout, limit) => {
+    for (const name of ['istio-full', 'envoy-gateway-full']) {
+      const text = await render(name, '--set', `mesh.timeout=${timeout}`);
+      expect(text.match(/max_interval: .*/g)).toEqual([`max_interval: ${limit}`]);
+    }
+  });
+
   it('names in its patches the SecurityPolicy that the chart makes', () => {
     const policy = only(of('envoy-gateway-full'), 'SecurityPolicy');
     expect([policy.metadata.namespace, policy.metadata.name]).toEqual(['ai', 'postern']);

@@ -44,6 +44,7 @@ const WRONG: readonly (readonly [set: string, refusal: string])[] = [
   ['tls.certManager.duration=90 days', "at '/tls/certManager/duration': '90 days' does not match pattern"],
   ['mesh.istio.profile=best', "at '/mesh/istio/profile': value must be one of 'none', 'plain', 'full'"],
   ['mesh.maxRequestBytes=512', "at '/mesh/maxRequestBytes': minimum: got 512, want 1,024"],
+  ['mesh.timeout=0s', "at '/mesh/timeout': '0s' does not match pattern"],
   ['envoy.upstream=http://platform', "at '/envoy/upstream': 'http://platform' does not match pattern"],
   ['topologySpread.whenUnsatisfiable=Never', "at '/topologySpread/whenUnsatisfiable': value must be one of"],
   [

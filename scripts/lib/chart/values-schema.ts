@@ -204,7 +204,8 @@ const VALUES: JsonSchema = object({
   }),
   mesh: object({
     maxRequestBytes: number(1024, 16 * 1024 * 1024),
-    timeout: { type: 'string', pattern: '^[0-9]+(ms|s)$' },
+    // 0 would be no limit.
+    timeout: { type: 'string', pattern: '^[1-9][0-9]*(ms|s)$' },
     istio: object({
       profile: words('none', 'plain', 'full'),
       namespace: NAME,
