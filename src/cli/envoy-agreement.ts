@@ -22,12 +22,12 @@ const INSPECTED_END = `${INDENT}# Everything else.`;
 
 /**
  * @param text envoy/demo.yaml or envoy/production.yaml, whose comments stay
- * @returns the text with room for bodies of `inspect.max-body`, and with two routes for each configured route that
- *   reads its body
+ * @returns the text with room for bodies of `inspect.max-body`, with the number of proxies of `client-ip.trusted-hops`,
+ *   and with two routes for each configured route that reads its body
  */
 export function agreeing(
   text: string,
-  { routes, inspect: { maxBodyBytes } }: Pick<Config, 'routes' | 'inspect'>,
+  { routes, inspect: { maxBodyBytes }, clientIp: { trustedHops } }: Pick<Config, 'routes' | 'inspect' | 'clientIp'>,
 ): string {
   const reading = routes.filter((route) => route.readsBody);
   const bufferBytes = Math.max(FILE_BUFFER_BYTES, maxBodyBytes + FILE_BUFFER_BYTES - FILE_BODY_BYTES);
@@ -41,6 +41,7 @@ export function agreeing(
     [`buffer_limit_bytes: ${FILE_BUFFER_BYTES}`, `buffer_limit_bytes: ${bufferBytes}`],
     [`body_buffer_limit: ${FILE_BUFFER_BYTES}`, `body_buffer_limit: ${bufferBytes}`],
     [`max_stream_duration: ${FILE_BODY_SECONDS}s`, `max_stream_duration: ${seconds}s`],
+    ['xff_num_trusted_hops: 0', `xff_num_trusted_hops: ${trustedHops}`],
   ];
   return changes.reduce((changed, [before, after]) => replaced(changed, before, after), text);
 }

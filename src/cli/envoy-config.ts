@@ -52,13 +52,17 @@ export function placeAddresses(text: string, addresses: EnvoyAddresses): object 
   return config;
 }
 
+function isSocketPath(address: EnvoyAddress): boolean {
+  return /^unix:\/./.test(address);
+}
+
 /** Reports whether Envoy must look the host up. */
 function isName(address: EnvoyAddress): boolean {
-  return !address.startsWith('unix:') && isIP(splitAddress(address).host) === 0;
+  return !isSocketPath(address) && isIP(splitAddress(address).host) === 0;
 }
 
 function envoyAddress(address: EnvoyAddress): object {
-  if (address.startsWith('unix:')) return { pipe: { path: address.slice('unix:'.length) } };
+  if (isSocketPath(address)) return { pipe: { path: address.slice('unix:'.length) } };
   const { host, port } = splitAddress(address);
   return { socket_address: { address: host, port_value: port } };
 }

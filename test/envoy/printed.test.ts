@@ -70,6 +70,15 @@ describe('postern envoy config', () => {
     expect(stdout).not.toContain('/v1/unread');
   });
 
+  it('prints the number of proxies in front of Envoy that Postern trusts', async () => {
+    const file = join(folder, 'hops.yaml');
+    await writeFile(file, JSON.stringify({ 'client-ip': { 'trusted-hops': 2 } }));
+    for (const profile of ['demo', 'production', 'sidecar']) {
+      const { stdout } = await print(['--profile', profile, '--config', file]);
+      expect(stdout).toContain(' xff_num_trusted_hops: 2\n');
+    }
+  });
+
   it.each(['demo', 'sidecar'])(
     'prints for %s what a real Envoy takes if it counts usage by itself',
     async (profile) => {
@@ -209,6 +218,8 @@ describe('postern envoy config', () => {
     [['--profile', 'demo', '--usage', 'both'], '--usage is lua or native, not both.'],
     [['--profile', 'envoy-gateway', '--upstream', 'a:1'], 'The profile envoy-gateway has no --upstream.'],
     [['--profile', 'production', '--gateway', 'ai/ai'], 'The profile production has no --gateway.'],
+    [['--profile', 'demo', '--grpc', 'unix:'], 'unix: is not an address of the form host:port.'],
+    [['--profile', 'demo', '--grpc', 'unix:gate.sock'], 'unix:gate.sock is not an address of the form host:port.'],
     [['--profile', 'demo', '--grpc', 'nowhere'], 'nowhere is not an address of the form host:port.'],
   ])('exits 2 and says what it takes: %j', async (args, says) => {
     const { code, stdout, stderr } = await print(args);
@@ -285,7 +296,7 @@ describe('Envoy with the printed configuration', () => {
     const upstream = await startNamedServer('upstream');
     running.defer(() => upstream.close());
     const parts = { grpc: server.address, http: upstream.address, upstream: upstream.address };
-    edge = await startEdge(parts, (text) => agreeing(text, { routes, inspect }));
+    edge = await startEdge(parts, (text) => agreeing(text, { routes, inspect, clientIp: { trustedHops: 0 } }));
     running.defer(() => edge.stop());
   });
   afterAll(() => running.disposeAsync());

@@ -205,6 +205,13 @@ describe('the full profiles', () => {
     ];
     expect(parse(text)).toEqual(await printed('sidecar', {}, ...addresses));
   });
+
+  it.each([false, true])('the sidecar trusts as many proxies as the gate, in a trial (%s) too', async (shadow) => {
+    const sets = ['config.client-ip.trusted-hops=2', `envoy.shadow=${shadow}`];
+    const manifests = manifestsOf(await render('sidecar', ...sets.flatMap((set) => ['--set', set])));
+    const text = textAt(only(manifests, 'ConfigMap', 'postern-envoy'), 'data', 'envoy.yaml');
+    expect(text).toContain(' xff_num_trusted_hops: 2\n');
+  });
 });
 
 describe.each(['istio-plain', 'istio-full'])('the chart with %s', (name) => {
