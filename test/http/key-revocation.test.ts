@@ -61,6 +61,42 @@ describe('revoking several keys', () => {
     expect((await revocations()).length).toBe(before + 2);
   });
 
+  test('by id reaches the keys of every tenant for a platform administrator that names none', async () => {
+    const theirs = await h.person(GLOBEX, ['tenant-admin']);
+    const [here, there, own] = [await made(), await made({}, theirs.token), await made({}, h.root.token)];
+    const missing = 'key_00000000000000000000000000';
+    const ids = [there.id, missing, here.id, own.id, there.id];
+    const as = h.root.token;
+    const outcomes = (reply: Awaited<ReturnType<typeof revoke>>) =>
+      rows(reply).map((row) => [row['id'], row['outcome']]);
+
+    const trial = await revoke({ ids }, { as, query: '?dry_run=true' });
+    expect([trial.json['revoked'], outcomes(trial)[0]]).toEqual([3, [there.id, 'would_revoke']]);
+    const named = await h.api('POST', `${KEYS}/revoke?dry_run=true`, { as, tenant: ACME, body: { ids } });
+    expect([named.json['revoked'], outcomes(named)[0]]).toEqual([1, [there.id, 'not_found']]);
+    expect(await works(there.key)).toBe(true);
+
+    const headers = { 'idempotency-key': unique('all') };
+    const reply = await revoke({ ids }, { as, headers });
+    expect(reply.json).toMatchObject({ dry_run: false, revoked: 3, has_more: false });
+    expect(outcomes(reply)).toEqual([
+      [there.id, 'revoked'],
+      [missing, 'not_found'],
+      [here.id, 'revoked'],
+      [own.id, 'revoked'],
+    ]);
+    expect([await works(here.key), await works(there.key), await works(own.key)]).toEqual([false, false, false]);
+    expect((await h.audit('api_key.revoke')).slice(-3).map((row) => [row['target_id'], row['tenant_id']])).toEqual(
+      expect.arrayContaining([
+        [here.id, ACME],
+        [there.id, GLOBEX],
+        [own.id, 'default'],
+      ]),
+    );
+    const again = await revoke({ ids }, { as, headers });
+    expect([again.headers['idempotency-replayed'], again.json]).toEqual(['true', reply.json]);
+  });
+
   test('with dry_run=true revokes nothing and returns the keys that it would revoke', async () => {
     const { id, key } = await made({ name: 'rehearsed' });
     const before = await revocations();

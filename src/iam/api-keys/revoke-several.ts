@@ -3,6 +3,7 @@
 import type { Static } from 'typebox';
 import type { Refusal } from '../../domain/errors.ts';
 import { type KeyId, parseId } from '../../domain/ids.ts';
+import type { Callers } from '../../http/endpoint.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { mayActOnKey } from '../caller/escalation.ts';
@@ -12,7 +13,7 @@ import { type AuditedTarget, change, refusedTargets } from '../change/change.ts'
 import { enabledAllowPolicies } from '../policies/queries.ts';
 import { type KeyRow, keyResource } from './entity.ts';
 import { findKeys, keysSize, listKeyIds } from './list-queries.ts';
-import { revokeKeys } from './queries.ts';
+import { revokeKeys, tenantsOfKeys } from './queries.ts';
 import { keyFilterOf } from './read.ts';
 import { type ApiKeyRevocations, MAX_REVOKED, type revocation } from './schemas.ts';
 
@@ -58,6 +59,33 @@ export async function revokeSeveralKeys(
     const listed = filter === undefined ? requested : requested.filter((id) => keys.has(id));
     return { dry_run: dryRun, revoked: chosen.length, has_more: hasMore, data: listed.map(outcomeOf) };
   });
+}
+
+/**
+ * Revokes keys by id in the tenants that they belong to, for a platform administrator that names no tenant. Each tenant
+ * has a change of its own.
+ * @throws Refusal as `revokeSeveralKeys`
+ */
+export async function revokeKeysOfTenants(
+  parts: AdminParts,
+  { caller, callerIn }: Pick<Callers, 'caller' | 'callerIn'>,
+  requested: readonly string[],
+  dryRun: boolean,
+): Promise<Revocations> {
+  const ids = [...new Set(requested)];
+  const homes = await tenantsOfKeys(
+    parts.db.knex,
+    ids.map((text) => parseId('key', text)).filter((id) => id !== undefined),
+  );
+  const rows = new Map<string, KeyRevocation>();
+  let revoked = 0;
+  for (const [tenant, own] of Map.groupBy(ids, (id) => homes.get(id) ?? caller.tenant)) {
+    const there = tenant === caller.tenant ? caller : await callerIn(tenant);
+    const part = await revokeSeveralKeys(parts, there, { ids: own }, dryRun);
+    for (const row of part.data) rows.set(row.id, row);
+    revoked += part.revoked;
+  }
+  return { dry_run: dryRun, revoked, has_more: false, data: ids.flatMap((id) => rows.get(id) ?? []) };
 }
 
 interface ChosenKeys {

@@ -1,5 +1,6 @@
 /** /v1/iam/api-keys */
 
+import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { shows } from '../../http/answers.ts';
 import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
@@ -13,7 +14,7 @@ import { ApiKey, IssuedApiKey, keyChanges, newKey } from './entity.ts';
 import { importKeys } from './import.ts';
 import { KeyPermission, keyPermissionPage, listKeyPermissions } from './key-permissions.ts';
 import { getKey, listKeysPage } from './read.ts';
-import { revokeSeveralKeys } from './revoke-several.ts';
+import { revokeKeysOfTenants, revokeSeveralKeys } from './revoke-several.ts';
 import { ApiKeyImport, ApiKeyRevocations, imports, keyList, revocation, rotation, trial } from './schemas.ts';
 import { createKey, disableKey, enableKey, revokeKey, rotateKey, updateKey } from './write.ts';
 
@@ -142,7 +143,14 @@ function severalKeysEndpoints(parts: AdminParts): readonly Endpoint[] {
       maxBodyBytes: MAX_BODY_BYTES,
       query: trial,
       answers: shows('The outcome of each key, or with `dry_run` the outcome that it would have.', ApiKeyRevocations),
-      run: ({ caller, body, query }) => revokeSeveralKeys(parts, caller, body, query.dry_run === true),
+      run: (input) => {
+        const { caller, body, query, header } = input;
+        const isDryRun = query.dry_run === true;
+        const reachesAll = isPlatformAdmin(caller.principal) && header('x-tenant-id') === undefined;
+        return 'ids' in body && reachesAll
+          ? revokeKeysOfTenants(parts, input, body.ids, isDryRun)
+          : revokeSeveralKeys(parts, caller, body, isDryRun);
+      },
     }),
   ];
 }
