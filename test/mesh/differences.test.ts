@@ -317,24 +317,37 @@ describe('a policy of kgateway for one route', () => {
   });
 });
 
-test('a circuit breaker that is too small answers 503 while other checks wait, and the one of the guide does not', async () => {
-  const manifests = envoyGatewayManifests();
-  const small = JSON.parse(
-    JSON.stringify(manifests.securityPolicy, (name, value) => (name === 'maxParallelRequests' ? 1 : value)),
-  );
-  const checks = await startCheckServer(() => ({ kind: 'silent' }));
-  const parts = { ...stand, grpc: checks.address };
-  const edges = await Promise.all(
-    [manifests, { ...manifests, securityPolicy: small }].map((one) => startConfig(envoyGatewayBootstrap(one, parts))),
-  );
-  try {
-    for (const edge of edges) {
-      const before = checks.seen.length;
-      await Promise.all([1, 2].map(() => send(edge.url, { path: '/v1/models' })));
-      expect(checks.seen.length - before).toBe(edge === edges[0] ? 2 : 1);
+function withOne<T>(manifests: T, member: string): T {
+  return JSON.parse(JSON.stringify(manifests, (name, value) => (name === member ? 1 : value)));
+}
+
+test.each<[string, (parts: CaseStand) => readonly object[]]>([
+  [
+    'Envoy Gateway',
+    (parts) =>
+      [envoyGatewayManifests(), withOne(envoyGatewayManifests(), 'maxParallelRequests')].map((one) =>
+        envoyGatewayBootstrap(one, parts),
+      ),
+  ],
+  [
+    'kgateway',
+    (parts) =>
+      [kgatewayManifests(), withOne(kgatewayManifests(), 'maxRequests')].map((one) => kgatewayBootstrap(one, parts)),
+  ],
+])(
+  'a circuit breaker of %s that is too small answers 503 while other checks wait, and the one of the guide does not',
+  async (_gateway, bootstrapsOf) => {
+    const checks = await startCheckServer(() => ({ kind: 'silent' }));
+    const edges = await Promise.all(bootstrapsOf({ ...stand, grpc: checks.address }).map((one) => startConfig(one)));
+    try {
+      for (const edge of edges) {
+        const before = checks.seen.length;
+        await Promise.all([1, 2].map(() => send(edge.url, { path: '/v1/models' })));
+        expect(checks.seen.length - before).toBe(edge === edges[0] ? 2 : 1);
+      }
+    } finally {
+      await Promise.all(edges.map((edge) => edge.stop()));
+      checks.close();
     }
-  } finally {
-    await Promise.all(edges.map((edge) => edge.stop()));
-    checks.close();
-  }
-});
+  },
+);

@@ -14,6 +14,8 @@ export interface KgatewayManifests {
   readonly listenerPolicy: Mapping;
   readonly extension: Mapping;
   readonly trafficPolicy: Mapping;
+  /** Of the Service of the check and of the reports. */
+  readonly backendConfig: Mapping;
   readonly httpRoute: Mapping;
   /** The `extAuth` of a TrafficPolicy for the route. Default: none. */
   readonly routeExtAuth?: unknown;
@@ -76,8 +78,17 @@ function routeSettings(filter: string, extAuth: unknown): object {
   return { [at(extAuth, 'disable') === undefined ? filter : DISABLE_FILTER]: SWITCHED_ON };
 }
 
+function thresholds(backendConfig: Mapping): object {
+  const breakers = at(backendConfig, 'spec', 'circuitBreakers');
+  return {
+    max_connections: at(breakers, 'maxConnections'),
+    max_pending_requests: at(breakers, 'maxPendingRequests'),
+    max_requests: at(breakers, 'maxRequests'),
+  };
+}
+
 export function kgatewayBootstrap(manifests: KgatewayManifests, parts: Parts): object {
-  const { listenerPolicy, extension, trafficPolicy, httpRoute, routeExtAuth } = manifests;
+  const { listenerPolicy, extension, trafficPolicy, backendConfig, httpRoute, routeExtAuth } = manifests;
   const listener = at(listenerPolicy, 'spec', 'default');
   const filter = `ext_auth/${at(extension, 'metadata', 'namespace')}/${at(extension, 'metadata', 'name')}`;
   const isGuarded = at(trafficPolicy, 'spec', 'extAuth', 'extensionRef') !== undefined;
@@ -115,7 +126,11 @@ export function kgatewayBootstrap(manifests: KgatewayManifests, parts: Parts): o
         ROUTER,
       ],
     },
-    [cluster(GRPC_CLUSTER, parts.grpc, true), cluster('postern-http', parts.http), cluster('upstream', parts.upstream)],
+    [
+      { ...cluster(GRPC_CLUSTER, parts.grpc, true), circuit_breakers: { thresholds: [thresholds(backendConfig)] } },
+      cluster('postern-http', parts.http),
+      cluster('upstream', parts.upstream),
+    ],
     Number(at(listener, 'perConnectionBufferLimitBytes')),
   );
 }

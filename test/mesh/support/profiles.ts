@@ -46,6 +46,7 @@ export function kgatewayManifests(): KgatewayManifests {
     listenerPolicy: manifest('kgateway', 'ListenerPolicy'),
     extension: manifest('kgateway', 'GatewayExtension'),
     trafficPolicy: manifest('kgateway', 'TrafficPolicy'),
+    backendConfig: manifest('kgateway', 'BackendConfigPolicy'),
     httpRoute: manifest('kgateway', 'HTTPRoute'),
   };
 }

@@ -2,7 +2,7 @@
  * The parts of schemas that the guides use and that do not come from a module.
  *
  * kgateway: `gateway_extensions_types.go`, `ext_auth_types.go`, `traffic_policy_types.go` and `listener_policy_types.go` in
- * `api/v1alpha1/kgateway` of kgateway-dev/kgateway at commit 049cb625. agentgateway's own configuration: `schema/config.json`
+ * `api/v1alpha1/kgateway` of kgateway-dev/kgateway at commit 049cb625, `backend_config_policy_types.go` at commit 007f5591. agentgateway's own configuration: `schema/config.json`
  * of agentgateway/agentgateway 1.4.1.
  */
 
@@ -95,6 +95,16 @@ export const WRITTEN: Readonly<Record<string, Mapping>> = {
         }),
         oneOf: [{ required: ['extensionRef'] }, { required: ['disable'] }],
       },
+    }),
+  ),
+  'gateway.kgateway.dev/v1alpha1 BackendConfigPolicy': resource(
+    object({
+      targetRefs,
+      circuitBreakers: object({
+        maxConnections: { type: 'integer', minimum: 1 },
+        maxPendingRequests: { type: 'integer', minimum: 1 },
+        maxRequests: { type: 'integer', minimum: 1 },
+      }),
     }),
   ),
   'gateway.kgateway.dev/v1alpha1 ListenerPolicy': resource(
