@@ -45,6 +45,7 @@ test('the server refuses further changes of a caller that has written too much, 
   expect((await h.api('GET', key, { as: writer.token })).status).toBe(200);
   expect((await annotate(other, others)).status).toBe(200);
   // Rights can always be ended.
+  expect((await h.api('POST', `${second}/disable`, { as: writer.token })).status).toBe(200);
   expect((await h.api('DELETE', second, { as: writer.token })).status).toBe(204);
   expect((await annotate(writer, key)).status).toBe(429);
   nowMs += 20_000_000;

@@ -19,6 +19,8 @@ const BURST_BYTES = 256 * 1024 * 1024;
 /** Verbs of actions to which the rate does not apply. */
 const ALWAYS: ReadonlySet<string> = new Set([
   'revoke',
+  'revoke_before',
+  'disable',
   'deactivate',
   'suspend',
   'delete',
