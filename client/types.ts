@@ -2571,6 +2571,13 @@ export type SimulateRequest = {
   readonly policies?: readonly NewPolicy[];
   /** Each in full, as to create it. Policies and roles take at most 64 KiB together, as JSON without spaces. */
   readonly roles?: readonly NewRole[];
+  /** The rules that the change deletes. */
+  readonly remove?: {
+    /** Names of policies that the change deletes. */
+    readonly policies?: readonly string[];
+    /** Names of roles that the change deletes. Policies are detached from them. */
+    readonly roles?: readonly string[];
+  };
 };
 
 export type Simulation = {

@@ -67,6 +67,7 @@ describe('a simulation', () => {
       { ...AGENTS, policies: [{ ...DENY, name: 'no-agents', enabled: false }] },
       'allow, now denied_by_policy',
     ],
+    ['the removal of a deny', { ...AGENTS, remove: { policies: ['no-agents'] } }, 'allow, now denied_by_policy'],
     [
       'less of a deny',
       { ...AGENTS, policies: [{ ...DENY, name: 'no-agents', actions: ['agents:write'] }] },
@@ -81,6 +82,11 @@ describe('a simulation', () => {
     [
       'a narrower role',
       { body: '{"model":"phi-3"}', roles: [{ name: 'small', permissions: ['rag:*'] }] },
+      'insufficient_permission, now allow',
+    ],
+    [
+      'the removal of a role',
+      { body: '{"model":"phi-3"}', remove: { roles: ['small'] } },
       'insufficient_permission, now allow',
     ],
     [

@@ -54,12 +54,24 @@ export type ExplainRequest = Static<typeof explainRequest>;
 export const MAX_PROPOSAL_BYTES = 65_536;
 const TOGETHER = `Policies and roles take at most ${sizeText(MAX_PROPOSAL_BYTES)} together, as JSON without spaces.`;
 
+const removedNames = (description: string) =>
+  Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: 100, description }));
+
 const proposal = {
   policies: Type.Optional(
     Type.Array(newPolicy, { maxItems: 100, description: `Each in full, as to create it. ${TOGETHER}` }),
   ),
   roles: Type.Optional(
     Type.Array(newRole, { maxItems: 100, description: `Each in full, as to create it. ${TOGETHER}` }),
+  ),
+  remove: Type.Optional(
+    Type.Object(
+      {
+        policies: removedNames('Names of policies that the change deletes.'),
+        roles: removedNames('Names of roles that the change deletes. Policies are detached from them.'),
+      },
+      { ...closed, description: 'The rules that the change deletes.' },
+    ),
   ),
 };
 
@@ -68,27 +80,7 @@ export const simulateRequest = component(
   Type.Object({ ...request, ...proposal }, { ...closed, ...notBoth('subject', 'credential') }),
 );
 
-const removedNames = (description: string) =>
-  Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: 100, description }));
-
-export const differenceRequest = component(
-  'DifferenceRequest',
-  Type.Object(
-    {
-      ...proposal,
-      remove: Type.Optional(
-        Type.Object(
-          {
-            policies: removedNames('Names of policies that the change deletes.'),
-            roles: removedNames('Names of roles that the change deletes. Policies are detached from them.'),
-          },
-          { ...closed, description: 'The rules that the change deletes.' },
-        ),
-      ),
-    },
-    closed,
-  ),
-);
+export const differenceRequest = component('DifferenceRequest', Type.Object(proposal, closed));
 export type DifferenceRequest = Static<typeof differenceRequest>;
 
 export type SimulateRequest = Static<typeof simulateRequest>;
