@@ -18,10 +18,10 @@ export const BODY_BOUNDS = {
   /** Members of one object; the largest object of any schema has fewer than half of them. */
   maxMembers: 64,
   /**
-   * Objects, arrays and values separated by commas, in the whole text. The largest batch that a schema takes has about
-   * 11,000.
+   * Objects, arrays and values separated by commas, in the whole text. The largest batch is an import of 1,000 keys. A
+   * key with all members and the largest metadata has about 60.
    */
-  maxValues: 20_000,
+  maxValues: 64_000,
   /** Characters between the quotes of a member's name, as written: a name of metadata, each character as two escapes. */
   maxNameLength: 64 * 12,
 } as const;

@@ -94,6 +94,25 @@ describe('of 1 MiB', () => {
     expect(structure.kind === 'within' ? text.length : structure.readTo).toBeLessThanOrEqual(readAtMost);
   });
 
+  test('an import of 1,000 keys with all members is within the bounds', () => {
+    const key = {
+      digest: '0'.repeat(64),
+      prefix: 'sk-old-1',
+      last_four: 'abcd',
+      user_id: null,
+      name: 'n',
+      description: 'd',
+      metadata: Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`m${i}`, 'v'])),
+      scopes: Array(12).fill('chat:read'),
+      resource_constraints: { models: Array(8).fill('m'), collections: ['c'], agents: ['a'] },
+      rate_limit_rpm: 60,
+      rate_limits: [{ models: ['m'], parallel: 1 }],
+      expires_in_days: 90,
+    };
+    const text = JSON.stringify({ keys: Array(1000).fill(key) });
+    expect([text.length <= MIB, structureOf(text).kind]).toEqual([true, 'within']);
+  });
+
   test('the largest batch that a schema takes is within the bounds', () => {
     const event = {
       id: 'a',
