@@ -134,6 +134,21 @@ test('a role that is deleted by force while its holders write', async () => {
   ).toEqual([]);
 });
 
+test('a policy of one tenant does not wait for a change that runs in another tenant, and nothing waits behind it', async () => {
+  const [running, writing] = [await tenantOf(1), await tenantOf(1)];
+  const [author = h.root] = writing.people;
+  const [other = h.root] = running.people;
+  const change = await outside.knex.transaction();
+  // The names that a change of the tenant holds.
+  await change.raw(`select hold_turn('', false), hold_turn(?, false)`, [running.id]);
+  const policy = { name: 'no-chat', effect: 'deny', actions: ['chat:*'], resources: ['*'] };
+  const written = await h.api('POST', '/v1/iam/policies', { as: author.token, body: policy });
+  const changed = await h.api('PUT', '/v1/iam/policies/no-chat', { as: author.token, body: { enabled: false } });
+  const ended = await h.api('DELETE', '/v1/auth/sessions', { as: other.token });
+  await change.rollback();
+  expect([written, changed, ended].map(outcome)).toEqual(['201', '200', '204']);
+});
+
 test('of many rotations of a key by itself at once one is done, and the others say that the secret was rotated', async () => {
   const body = { description: 'k', scopes: ['admin:keys'], expires_in_days: 1 };
   const made = await h.api('POST', '/v1/iam/api-keys', { as: h.root.token, body });

@@ -22,6 +22,7 @@ import {
 } from '../../credential-cache/values.ts';
 import { compilePolicies, compileTenant } from '../../decision/compile.ts';
 import type { InvalidReason, KeyPrincipal, Principal, Snapshot } from '../../decision/model.ts';
+import { isPlatformAdmin } from '../../decision/tenant.ts';
 import type { KeyRecord } from '../../domain/records.ts';
 import type { Database } from '../../store/database.ts';
 import { type Transaction, tenantTransaction } from '../../store/transaction.ts';
@@ -63,7 +64,8 @@ export async function holdCaller(trx: Transaction, caller: Caller, writes: Writt
     userId: caller.principal.kind === 'user' ? caller.principal.id : caller.principal.owner?.id,
     own: caller.principal.tenantId,
     effective: caller.tenant,
-    writes,
+    // Only platform administrators write global policies, which all changes of all tenants read.
+    writes: writes.rules === 'policies' && !isPlatformAdmin(caller.principal) ? { ...writes, rules: 'roles' } : writes,
   });
   const principal = principalOf(credential, rows);
   const own = rows.own && compileTenant(rows.own);

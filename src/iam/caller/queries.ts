@@ -40,8 +40,8 @@ export interface WrittenRows {
   /** Several keys. Not combined with `session` or `key`. */
   readonly keys?: readonly KeyId[] | undefined;
   /**
-   * `roles`: the change writes roles of the effective tenant. `policies`: it writes policies of the effective tenant or
-   * global ones.
+   * `roles`: the change writes roles or policies of the effective tenant. `policies`: it writes policies of the
+   * effective tenant or global ones.
    */
   readonly rules?: 'roles' | 'policies' | undefined;
 }
