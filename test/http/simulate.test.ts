@@ -400,6 +400,32 @@ describe('the difference of a change', () => {
     for (const box of boxes(reply, 'newly_denied')) await expectDifferent(box, change, true);
   });
 
+  test('has a witness at a time before the key expires, and the key that expires last', async () => {
+    const [as, tenant] = [h.root.token, 'brief'];
+    await h.api('POST', '/v1/iam/tenants', { as, body: { id: tenant, name: tenant } });
+    const makeKey = async (days: number) => {
+      const body = { description: 'k', scopes: ['chat:write'], expires_in_days: days };
+      return text((await h.api('POST', '/v1/iam/api-keys', { as, tenant, body })).json, 'id');
+    };
+    const day = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'][(new Date().getUTCDay() + 3) % 7];
+    const change = { policies: [{ ...DENY, conditions: { day_of_week: { in: [day] } } }] };
+    const subjects: unknown[] = [];
+    const keys = [await makeKey(1)];
+    for (let n = 0; n < 2; n++) {
+      const reply = await h.api('POST', '/v1/iam/explain/difference', { as, tenant, body: change });
+      const denied = boxes(reply, 'newly_denied');
+      for (const { witness } of denied) {
+        subjects.push(witness['subject']);
+        const { model: _named, body, ...request } = witness;
+        const asked = { ...request, ...(body === null ? {} : { body }), ...change };
+        const { json } = await h.api('POST', '/v1/iam/explain/simulate', { as, tenant, body: asked });
+        expect(json).toMatchObject({ code: 'denied_by_policy', current: { code: 'allow' } });
+      }
+      keys.push(await makeKey(9));
+    }
+    expect(subjects).toEqual([keys[0], keys[0], keys[1], keys[1]]);
+  });
+
   test('of a removal is the opposite of that of its rules, and removes nothing', async () => {
     const reply = await ask({ remove: { policies: ['no-agents'], roles: ['small'] } });
     const allowed = boxes(reply, 'newly_allowed');

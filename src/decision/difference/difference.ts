@@ -162,9 +162,10 @@ class Computation {
     const boxes: Box[] = [];
     for (const part of inTurn(sorted)) {
       yield;
-      const principal = groups[part.groups[0] ?? 0]?.principal;
-      if (principal === undefined) continue;
-      const query = { ...part, principal, nowMs };
+      const group = groups[part.groups[0] ?? 0];
+      if (group === undefined) continue;
+      const { principal, expiresMs } = group;
+      const query = { ...part, principal, expiresMs, nowMs };
       const witness = findWitness(query, { before: this.#before, after: this.#after }, routes);
       if (witness === 'none') continue;
       if (witness === 'unknown') {

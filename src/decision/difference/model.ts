@@ -13,6 +13,8 @@ export interface PrincipalGroup {
   readonly principal: Principal;
   /** The number of principals of the group. */
   readonly count: number;
+  /** When the principal expires, in milliseconds since the epoch. Absent: never. */
+  readonly expiresMs?: number;
 }
 
 /** A request of the management API, which names no resource. */

@@ -26,8 +26,27 @@ const MAX_STEP_MINUTES = 15;
 /** The hours of several time zones are compared over three years. */
 const HORIZON_MS = 3 * 366 * 24 * 60 * MINUTE_MS;
 
+const DAY_MS = 24 * 60 * MINUTE_MS;
+/** Where the search for an instant begins again for a principal that expires before the next one: days before now. */
+const EARLIER_DAYS = [8, 366];
+
+/**
+ * Returns the first minute after now at which all clocks are in the region; an earlier one if the principal expires before
+ * that minute; undefined if there is none.
+ */
+function witnessInstant(
+  conditions: ConditionAxes,
+  parts: readonly RegionPart[],
+  { nowMs, expiresMs = Number.POSITIVE_INFINITY }: Pick<WitnessQuery, 'nowMs' | 'expiresMs'>,
+): number | undefined {
+  const next = instantAfter(conditions, parts, nowMs);
+  if (next === undefined || next < expiresMs) return next;
+  const earlier = EARLIER_DAYS.map((days) => instantAfter(conditions, parts, nowMs - days * DAY_MS));
+  return earlier.find((instant) => instant !== undefined && instant < expiresMs) ?? next;
+}
+
 /** Returns the first minute after an instant at which all clocks are in the region; undefined if there is none. */
-function witnessInstant({ clocks }: ConditionAxes, parts: readonly RegionPart[], nowMs: number): number | undefined {
+function instantAfter({ clocks }: ConditionAxes, parts: readonly RegionPart[], nowMs: number): number | undefined {
   const wanted = clocks.flatMap((axis, index) => {
     const mask = parts[index]?.each ?? axis.all;
     return mask === axis.all ? [] : [{ timezone: axis.timezone, runs: axis.runsOf(mask) }];
@@ -126,6 +145,8 @@ function namesOf(resources: readonly Resource[]): string {
 
 interface WitnessQuery extends Pick<ShapedRegion, 'shape' | 'kinds' | 'conditions' | 'region'> {
   readonly principal: Principal;
+  /** When the principal expires. Undefined: never. */
+  readonly expiresMs: number | undefined;
   readonly nowMs: number;
 }
 
@@ -134,8 +155,8 @@ type WitnessResult = Witness | 'none' | 'unknown';
 
 /** Finds a request of a region whose outcome differs between the versions. */
 export function findWitness(query: WitnessQuery, versions: Versions, routes: RouteTable): WitnessResult {
-  const { shape, kinds, conditions, region, principal, nowMs } = query;
-  const timeMs = witnessInstant(conditions, region.slice(kinds.length + 1), nowMs);
+  const { shape, kinds, conditions, region, principal } = query;
+  const timeMs = witnessInstant(conditions, region.slice(kinds.length + 1), query);
   if (timeMs === undefined) return 'none';
   const clientAddress = conditions.address.witness(region[kinds.length]?.each ?? conditions.address.all);
   const about = { principal, clientAddress, timeMs };

@@ -26,7 +26,11 @@ export type GroupRow = { readonly roles: readonly RoleName[] } & (
     }
 );
 
-type CountedGroup = GroupRow & { readonly count: number };
+type CountedGroup = GroupRow & {
+  readonly count: number;
+  /** When the named principal expires. Null: never. */
+  readonly expires_at: Date | null;
+};
 
 /** @param ids the condition on `u.id` or `k.id` */
 function principals(ids: (id: string) => string): string {
@@ -35,12 +39,12 @@ function principals(ids: (id: string) => string): string {
       from user_roles where tenant_id = :tenant group by user_id
     ), principals as materialized (
       (select 'user' as kind, u.id, null::text[] as scopes, null::jsonb as resource_constraints, null::text as owner,
-         coalesce(h.roles, '{}') as roles
+         coalesce(h.roles, '{}') as roles, null::timestamptz as expires_at
        from users u left join held h on h.user_id = u.id
        where u.tenant_id = :tenant and u.status = 'active' and u.directory_suspension is null and ${ids('u.id')}
        limit :most)
       union all
-      (select 'api_key', k.id, k.scopes, k.resource_constraints, k.user_id, coalesce(h.roles, '{}')
+      (select 'api_key', k.id, k.scopes, k.resource_constraints, k.user_id, coalesce(h.roles, '{}'), k.expires_at
        from api_keys k left join users u on u.id = k.user_id and u.tenant_id = k.tenant_id left join held h on h.user_id = k.user_id
        where k.tenant_id = :tenant and k.revoked_at is null and k.disabled_at is null and (k.expires_at is null or k.expires_at > :now)
          and (k.user_id is null or (u.status = 'active' and u.directory_suspension is null)) and ${ids('k.id')}
@@ -58,11 +62,12 @@ interface TenantGroups {
   readonly truncated: boolean;
 }
 
-/** Returns the largest groups. */
+/** Returns the largest groups, each by the principal that expires last. */
 export async function principalGroups(q: Queryable, tenant: TenantId, now: Date): Promise<TenantGroups> {
   const { rows } = await q.raw<{ rows: readonly CountedGroup[] }>(
     `with ${ALL}
-     select kind, min(id collate "C") as id, scopes, resource_constraints, min(owner) as owner, roles, count(*)::int as count
+     select kind, (array_agg(id order by expires_at desc nulls first, id collate "C"))[1] as id, scopes, resource_constraints,
+       min(owner) as owner, roles, count(*)::int as count, (array_agg(expires_at order by expires_at desc nulls first))[1] as expires_at
      from principals group by ${GROUP} order by count(*) desc, 2 limit :take`,
     { tenant, now, most: MAX_PRINCIPALS, take: MAX_GROUPS + 1 },
   );

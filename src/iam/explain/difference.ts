@@ -12,6 +12,7 @@ import { withProposal } from '../../decision/proposed.ts';
 import { matchRoute, type RouteTable } from '../../decision/routes.ts';
 import { Refusal } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
+import { present } from '../../domain/objects.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import type { Steps } from '../../domain/steps.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
@@ -131,7 +132,10 @@ export async function compareRules(
     meteredRequests(knex, effective.id, now, firstDay(effective, nowMs)),
     recordedDecisions(parts, effective.id, nowMs, shadow),
   ]);
-  const groups = rows.map((row): PrincipalGroup => ({ principal: principalIn(effective.id, row), count: row.count }));
+  const groups = rows.map((row): PrincipalGroup => {
+    const expiresMs = row.expires_at?.getTime();
+    return { principal: principalIn(effective.id, row), count: row.count, ...present({ expiresMs }) };
+  });
   const { routes } = parts;
   const found = await finish(differenceInSteps({ ...versions, groups, routes, management: MANAGEMENT, nowMs }));
   const changed = await finish(replayed(parts, versions, recorded));
