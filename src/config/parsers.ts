@@ -132,10 +132,16 @@ const UNIT_BYTES: ReadonlyMap<string, number> = new Map([
 
 /** Bytes, from `minBytes` to `maxBytes`: a number of bytes, or one with a unit (`512 KiB`, `1MiB`). */
 export function size(expected: string, minBytes: number, maxBytes: number): Parser<number> {
-  return scalar(expected, (text) => {
+  const read = (text: string): number | undefined => {
     const [, digits, unit = 'B'] = /^(\d{1,9}) ?(B|KiB|MiB)?$/.exec(text) ?? [];
     const bytes = Number(digits) * (UNIT_BYTES.get(unit) ?? Number.NaN);
     return bytes >= minBytes && bytes <= maxBytes ? bytes : undefined;
+  };
+  return scalar(expected, read, {
+    type: ['string', 'integer'],
+    pattern: '^[0-9]{1,9} ?(B|KiB|MiB)?$',
+    minimum: minBytes,
+    maximum: maxBytes,
   });
 }
 

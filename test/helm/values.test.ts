@@ -1,15 +1,18 @@
 /** The chart's values: what is wrong is refused in words, and documentation, schema and values agree. */
 
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { configPaths } from '../../scripts/lib/chart/config-schema.ts';
 import { madeFiles } from '../../scripts/lib/chart/made.ts';
 import { documentValues } from '../../scripts/lib/chart/values-docs.ts';
 import { schemaHas } from '../../scripts/lib/chart/values-schema.ts';
 import { NODE_FLAGS } from '../../scripts/lib/node-flags.mjs';
-import { at, listAt } from './objects.ts';
+import { manifestsOf } from '../../scripts/lib/tools/manifests.ts';
+import { load, loaded } from '../config/support/load.ts';
+import { at, listAt, only, textAt } from './objects.ts';
 import { CHART, helm, MINIMAL, matrix, ROOT } from './support.ts';
 
 const WRONG: readonly (readonly [set: string, refusal: string])[] = [
@@ -30,6 +33,8 @@ const WRONG: readonly (readonly [set: string, refusal: string])[] = [
   ['config.workers=many', "at '/config/workers': got string, want integer"],
   ['config.workers=65', "at '/config/workers': maximum: got 65, want 64"],
   ['config.log.level=loud', "at '/config/log/level': value must be one of 'fatal', 'error'"],
+  ['config.inspect.max-body=4 MB', "at '/config/inspect/max-body': '4 MB' does not match pattern"],
+  ['config.inspect.caller-rate=16', "at '/config/inspect/caller-rate': minimum: got 16, want"],
   ['config.drain.notice=soon', "at '/config/drain/notice': 'soon' does not match pattern"],
   ['config.http.listen=0.0.0.0:1', "at '/config/http': additional properties 'listen' not allowed"],
   ['config.secret-key=x', "at '/config': additional properties 'secret-key' not allowed"],
@@ -109,6 +114,13 @@ const TOGETHER: readonly (readonly [set: readonly string[], refusal: string])[] 
     'envoy.config: config.routes has POST /v1/a, which reads the body.',
   ],
   [['mesh.istio.profile=plain'], 'mesh.istio.gateway: name the Gateway'],
+  ...(['4194304', '4096 KiB', '4 MiB'] as const).map(
+    (size) =>
+      [
+        ['mesh.istio.profile=plain', 'mesh.istio.gateway=ai', `config.inspect.max-body=${size}`],
+        'mesh.maxRequestBytes: the proxy sends 1048576 bytes of a body, and config.inspect.max-body needs 4194304. Set it to 4194304.',
+      ] as const,
+  ),
   [
     ['mesh.istio.profile=plain', 'mesh.istio.gateway=ai', 'podLabels.sidecar\\.istio\\.io/inject=no'],
     "podLabels: without Istio's sidecar",
@@ -154,6 +166,19 @@ describe('the schema of the values', () => {
     const { ok, output } = await refusalOf([...zeros, 'config.ldap.domain[0]=corp.example']);
     expect(ok, output).toBe(true);
     expect(output).toMatch(/^ {6}notice: 0$/m);
+  });
+
+  it('accepts a number of bytes for a size, also from a file', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'postern-values-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const file = join(folder, 'values.yaml');
+    const mesh = 'mesh: { maxRequestBytes: 16777216, istio: { profile: plain, gateway: ai } }';
+    await writeFile(file, `config: { inspect: { max-body: 16777216 } }\n${mesh}\n`);
+    const { ok, output } = await helm('template', 'postern', CHART, ...MINIMAL, '-f', file);
+    expect(ok, output).toBe(true);
+    const text = textAt(only(manifestsOf(output), 'ConfigMap'), 'data', 'postern.yaml');
+    const secrets = { POSTERN_DATABASE_URL: 'postgresql://a@b/c', POSTERN_SECRET_KEY: 'k'.repeat(32) };
+    expect(loaded(load(text, secrets)).config.inspect.maxBodyBytes).toBe(16_777_216);
   });
 
   it('shows no secret in a refusal', async () => {

@@ -157,6 +157,15 @@ sidecar.istio.io/inject: "true"
 {{- else }}{{ $number }}{{ end -}}
 {{- end -}}
 
+{{/* Bytes of a size such as 4194304, 512 KiB or 4 MiB. A number of a values file is a float64. */}}
+{{- define "postern.bytes" -}}
+{{- $text := kindIs "string" . | ternary . (int64 . | toString) -}}
+{{- $number := regexFind "^[0-9]+" $text | int64 -}}
+{{- if hasSuffix "KiB" $text }}{{ mul $number 1024 -}}
+{{- else if hasSuffix "MiB" $text }}{{ mul $number 1048576 -}}
+{{- else }}{{ $number }}{{ end -}}
+{{- end -}}
+
 {{/* Seconds in which Envoy's requests may end. The gate needs the rest of the grace period: its own drain, and a margin. */}}
 {{- define "postern.drainLimit" -}}
 {{- $notice := include "postern.seconds" (dig "drain" "notice" "0" .Values.config) | int -}}
@@ -235,6 +244,12 @@ sidecar.istio.io/inject: "true"
 {{- end -}}
 {{- if and (ne $v.mesh.envoyGateway.profile "none") (not $v.mesh.envoyGateway.gateway) -}}
 {{- fail "mesh.envoyGateway.gateway: name the Gateway that is guarded." -}}
+{{- end -}}
+{{- if or (ne $v.mesh.istio.profile "none") (ne $v.mesh.envoyGateway.profile "none") -}}
+{{- $body := dig "inspect" "max-body" "0" $v.config | include "postern.bytes" | int64 -}}
+{{- if lt (int64 $v.mesh.maxRequestBytes) $body -}}
+{{- fail (printf "mesh.maxRequestBytes: the proxy sends %d bytes of a body, and config.inspect.max-body needs %d. Set it to %d." (int64 $v.mesh.maxRequestBytes) $body $body) -}}
+{{- end -}}
 {{- end -}}
 {{- if and $v.ingress.enabled (not $v.ingress.hosts) -}}
 {{- fail "ingress.hosts: name at least one host." -}}
