@@ -136,6 +136,48 @@ describe('an allowed check', () => {
   });
 });
 
+describe('a header that states another request, or a client that needs no check,', () => {
+  const claims: NonNullable<RequestSpec['headers']> = [
+    ['host', 'localhost'],
+    ['forwarded', 'for=127.0.0.1;host=localhost;proto=https'],
+    ['x-forwarded-for', '127.0.0.1'],
+    ['x-forwarded-host', 'localhost'],
+    ['x-forwarded-method', 'GET'],
+    ['x-forwarded-port', '443'],
+    ['x-forwarded-prefix', '/v1/auth'],
+    ['x-forwarded-proto', 'https'],
+    ['x-forwarded-uri', '/v1/auth/login'],
+    ['x-envoy-original-path', '/v1/auth/login'],
+    ['x-http-method-override', 'OPTIONS'],
+    ['x-original-method', 'OPTIONS'],
+    ['x-original-url', '/v1/auth/login'],
+    ['x-rewrite-url', '/docs'],
+    ['x-real-ip', '127.0.0.1'],
+    ['x-auth-request-redirect', '/v1/auth/login'],
+    ['user-agent', 'kube-probe/1.36'],
+  ];
+
+  test.each<[string, RequestSpec]>([
+    ['an allowed request', CHAT],
+    ['one without a credential', { ...CHAT, headers: [] }],
+    ['one with a made-up key', { ...CHAT, headers: bearer('psk_x') }],
+    ['one without a route', { ...CHAT, path: '/v1/unknown' }],
+    ['one without the permission', { ...CHAT, method: 'GET', path: '/v1/agents', body: '' }],
+    ['one that a policy denies', { ...CHAT, body: '{"model":"secret-1"}' }],
+  ])('changes no decision: %s', (_name, spec) => {
+    const outcomeOf = (headers: NonNullable<RequestSpec['headers']>, form: 'map' | 'raw') => {
+      const answer = now(gate(checkRequest({ ...spec, headers, form })));
+      return [answer.code, answer.kind, answer.status, answer.kind === 'ok' ? undefined : answer.body['code']];
+    };
+    const own = spec.headers ?? [];
+    for (const form of ['map', 'raw'] as const) {
+      const plain = outcomeOf(own, form);
+      expect(outcomeOf([...own, ...claims], form)).toEqual(plain);
+      for (const claim of claims) expect([claim, outcomeOf([...own, claim], form)]).toEqual([claim, plain]);
+    }
+  });
+});
+
 describe('a denied check', () => {
   test.each<[string, RequestSpec, number, string]>([
     ['no credential', { ...CHAT, headers: [] }, 401, 'missing_credential'],
