@@ -149,6 +149,22 @@ test('a policy of one tenant does not wait for a change that runs in another ten
   expect([written, changed, ended].map(outcome)).toEqual(['201', '200', '204']);
 });
 
+test('a policy of a caller that becomes a platform administrator meanwhile is not written', async () => {
+  const author = await h.person('default', ['tenant-admin']);
+  const change = await outside.knex.transaction();
+  const { rows } = await change.raw<{ rows: { pid: number }[] }>(
+    `select pg_backend_pid() as pid from hold_turn('default', false)`,
+  );
+  const policy = { name: 'for-all', effect: 'deny', actions: ['chat:*'], resources: ['*'] };
+  const writing = h.api('POST', '/v1/iam/policies', { as: author.token, body: policy });
+  await expect.poll(() => blocks(outside, rows[0]?.pid ?? 0)).toBe(true);
+  await outside.knex.raw(`update user_roles set role_name = 'admin' where user_id = ?`, [author.id]);
+  await change.rollback();
+  expect(outcome(await writing)).toBe('503 unavailable');
+  expect(outcome(await h.api('POST', '/v1/iam/policies', { as: author.token, body: policy }))).toBe('201');
+  expect(outcome(await h.api('DELETE', '/v1/iam/policies/for-all', { as: author.token }))).toBe('204');
+});
+
 test('of many rotations of a key by itself at once one is done, and the others say that the secret was rotated', async () => {
   const body = { description: 'k', scopes: ['admin:keys'], expires_in_days: 1 };
   const made = await h.api('POST', '/v1/iam/api-keys', { as: h.root.token, body });

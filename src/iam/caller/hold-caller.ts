@@ -23,6 +23,7 @@ import {
 import { compilePolicies, compileTenant } from '../../decision/compile.ts';
 import type { InvalidReason, KeyPrincipal, Principal, Snapshot } from '../../decision/model.ts';
 import { isPlatformAdmin } from '../../decision/tenant.ts';
+import { Fault } from '../../domain/errors.ts';
 import type { KeyRecord } from '../../domain/records.ts';
 import type { Database } from '../../store/database.ts';
 import { type Transaction, tenantTransaction } from '../../store/transaction.ts';
@@ -55,19 +56,23 @@ export function asCaller<T>(
  * transaction takes any other lock. The instant comes from the database's clock.
  * @param writes the existing rows that the change writes
  * @throws Refusal of the step that applies: `invalid_credential`, `tenant_mismatch`, `tenant_suspended`,
- *   `denied_by_policy`, `insufficient_permission`
+ *   `denied_by_policy`, `insufficient_permission`; Fault for a policy by a caller that became a platform administrator
+ *   after its request was admitted
  */
 export async function holdCaller(trx: Transaction, caller: Caller, writes: WrittenRows): Promise<HeldCaller> {
   const credential = credentialOf(caller);
+  // Only platform administrators write global policies, which all changes of all tenants read.
+  const holdsGlobal = writes.rules === 'policies' && isPlatformAdmin(caller.principal);
   const rows = await holdCallerRows(trx, {
     credential,
     userId: caller.principal.kind === 'user' ? caller.principal.id : caller.principal.owner?.id,
     own: caller.principal.tenantId,
     effective: caller.tenant,
-    // Only platform administrators write global policies, which all changes of all tenants read.
-    writes: writes.rules === 'policies' && !isPlatformAdmin(caller.principal) ? { ...writes, rules: 'roles' } : writes,
+    writes: writes.rules === 'policies' && !holdsGlobal ? { ...writes, rules: 'roles' } : writes,
   });
   const principal = principalOf(credential, rows);
+  if (writes.rules === 'policies' && !holdsGlobal && isPlatformAdmin(principal))
+    throw new Fault('the caller has just become a platform administrator, and the global policies are not held');
   const own = rows.own && compileTenant(rows.own);
   const snapshot: Snapshot = {
     own,
