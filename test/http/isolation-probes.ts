@@ -151,7 +151,11 @@ const MEMBERS_OF: Readonly<Record<string, Readonly<Record<string, Meaning>>>> = 
   'POST /v1/iam/policies': { name: 'new_policy' },
   'POST /v1/iam/tenants': { id: 'tenant' },
   'POST /v1/iam/usage/events': { events: 'usage_events' },
-  'POST /v1/iam/explain/simulate': { policies: 'proposed_policies', roles: 'proposed_roles' },
+  'POST /v1/iam/explain/simulate': {
+    policies: 'proposed_policies',
+    roles: 'proposed_roles',
+    remove: 'removed_rules',
+  },
   'POST /v1/iam/explain/difference': {
     policies: 'proposed_policies',
     roles: 'proposed_roles',
