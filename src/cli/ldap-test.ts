@@ -4,6 +4,7 @@ import { directorySettings } from '../config/directories.ts';
 import { openDirectories } from '../directory/directories.ts';
 import type { TestStep } from '../directory/model.ts';
 import { present } from '../domain/objects.ts';
+import { printable } from './apply-plan.ts';
 import { type Arguments, wordsOf } from './arguments.ts';
 import { loadOrRefuse } from './configuration.ts';
 import { readPassword } from './terminal.ts';
@@ -22,18 +23,19 @@ export async function ldapTestCommand(args: Arguments): Promise<number> {
     `Password of ${username} (empty = all but the person's bind): `,
   );
   const steps = await directories.test({ username, ...present({ password: password || undefined, directory }) });
-  const warnings = directories.problems.map((problem) => `warning  ${problem}\n`);
+  const warnings = directories.problems.map((problem) => `warning  ${printable(problem)}\n`);
   process.stdout.write([...warnings, ...steps.map(shown)].join(''));
   return steps.every(({ ok }) => ok) ? 0 : 1;
 }
 
+/** The directory's values may have any character, and its users write some of them. */
 function shown({ step, ok, detail, advice, data }: TestStep): string {
   const lines = [
     `${ok ? 'ok' : 'FAILED'}`.padEnd(8) + step.padEnd(14) + detail,
     ...Object.entries(data ?? {}).flatMap(([name, value]) => values(name, value)),
     ...(advice === undefined ? [] : [`        -> ${advice}`]),
   ];
-  return `${lines.join('\n')}\n`;
+  return lines.map((line) => `${printable(line)}\n`).join('');
 }
 
 function values(name: string, value: unknown): readonly string[] {

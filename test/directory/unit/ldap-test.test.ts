@@ -6,9 +6,12 @@ import { writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Attribute, Change, Client } from 'ldapts';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Started, startServers } from '../servers/all.ts';
-import { groupDn, PEOPLE } from '../servers/people.ts';
+import { tlsFor } from '../servers/client.ts';
+import { groupDn, PEOPLE, uidDn } from '../servers/people.ts';
+import type { DirectoryServer } from '../servers/server.ts';
 
 const MAIN = new URL('../../../src/main.ts', import.meta.url).pathname;
 
@@ -39,10 +42,8 @@ function run(
   });
 }
 
-it('shows every step of a login, the groups and their roles, and where it fails what to change', async (context) => {
-  const server = started.servers.get('openldap');
-  if (server === undefined) return context.skip(started.missing.get('openldap') ?? '');
-  const yaml = (bindPassword: string): string => `
+function yamlOf(server: DirectoryServer, bindPassword: string): string {
+  return `
 ldap:
   enabled: true
   url: ${server.secureUrl}
@@ -53,10 +54,15 @@ ldap:
   group-search-base: ${server.groups}
   group-role-mapping: {"${groupDn(server, 'engineers')}": developer}
 `;
+}
+
+it('shows every step of a login, the groups and their roles, and where it fails what to change', async (context) => {
+  const server = started.servers.get('openldap');
+  if (server === undefined) return context.skip(started.missing.get('openldap') ?? '');
   const [good, wrong, service, nobody] = await Promise.all([
-    run(yaml(server.service.password), ['alice'], PEOPLE.alice.password),
-    run(yaml(server.service.password), ['alice'], 'not the password'),
-    run(yaml('not its password'), ['alice'], ''),
+    run(yamlOf(server, server.service.password), ['alice'], PEOPLE.alice.password),
+    run(yamlOf(server, server.service.password), ['alice'], 'not the password'),
+    run(yamlOf(server, 'not its password'), ['alice'], ''),
     run('{}', ['alice'], ''),
   ]);
   expect(good.err).toBe('');
@@ -77,4 +83,25 @@ ldap:
       expect(out + err).not.toContain(secret);
     }
   }
+}, 120_000);
+
+it('escapes what a terminal would execute in the values of the directory', async (context) => {
+  const server = started.servers.get('openldap');
+  if (server === undefined) return context.skip(started.missing.get('openldap') ?? '');
+  const client = new Client({ url: server.secureUrl, tlsOptions: await tlsFor(server), timeout: 10_000 });
+  const modification = new Attribute({
+    type: 'displayName',
+    values: ['Bob\u001b]0;owned\u0007\u001b[2K\r\u202eok\nok      roles         admin'],
+  });
+  try {
+    await client.bind(server.manager.dn, server.manager.password);
+    await client.modify(uidDn(server, PEOPLE.bob), new Change({ operation: 'replace', modification }));
+  } finally {
+    await client.unbind();
+  }
+  const { code, out } = await run(yamlOf(server, server.service.password), ['bob'], PEOPLE.bob.password);
+  expect(code).toBe(0);
+  expect(out).toContain('Bob\\u{1b}]0;owned\\u{7}');
+  expect(out.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  expect(out).not.toMatch(/^ok +roles +admin$/m);
 }, 120_000);
