@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { type Manifest, manifestsOf } from '../../scripts/lib/tools/manifests.ts';
+import { edgeOf } from '../../src/cli/envoy-config.ts';
 import { withEnvoyFilter, withPatchPolicy } from '../mesh/support/patched.ts';
 import { runCommand } from '../support/command.ts';
 import { validateConfig } from '../support/envoy.ts';
@@ -251,6 +252,16 @@ describe.each(['envoy-gateway-plain', 'envoy-gateway-full'])('the chart with %s'
     const kinds = listAt(grant, 'spec', 'from').map((from) => at(from, 'kind'));
     expect(kinds).toEqual(expect.arrayContaining(['SecurityPolicy', 'EnvoyProxy']));
   });
+});
+
+it('Envoy Gateway lets a page send and read the headers that envoy/production.yaml does', async () => {
+  const { manager } = edgeOf(parse(await readFile(join(ROOT, 'envoy/production.yaml'), 'utf8'), { merge: true }));
+  const [host] = listAt(manager, 'route_config', 'virtual_hosts');
+  const policy = at(host, 'typed_per_filter_config', 'envoy.filters.http.cors');
+  const lists = ['allow_methods', 'allow_headers', 'expose_headers'].map((name) => textAt(policy, name).split(/, */));
+  const cors = at(only(of('envoy-gateway-plain'), 'SecurityPolicy'), 'spec', 'cors');
+  expect(['allowMethods', 'allowHeaders', 'exposeHeaders'].map((name) => at(cors, name))).toEqual(lists);
+  expect([at(cors, 'maxAge'), at(cors, 'allowCredentials')]).toEqual(['600s', undefined]);
 });
 
 it('with TLS, Envoy Gateway proves both ends: the server by its name and CA, Envoy by a certificate in the Gateway’s namespace', async () => {
