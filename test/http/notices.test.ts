@@ -300,6 +300,8 @@ describe('a list with notices=true', () => {
         cursor = `&cursor=${String(reply.json['next_cursor'])}`;
       }
       expect(names).toEqual(['a-first', 'n-200-between', 'z-last']);
+      const all = await h.api('GET', `${path}?notices=true&limit=200&count=true&tenant_id=*`, { as: h.root.token });
+      expect([all.json['has_more'], all.json['total']]).toEqual([false, rows(all).length]);
     },
   );
 });

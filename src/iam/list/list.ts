@@ -98,11 +98,12 @@ export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value)) + 1;
 }
 
-/** Counts the rows of a whole list, up to `most`. */
-type CountRows = (most: number) => Promise<number>;
+/** Counts the rows of a whole list, up to `most`. Undefined: too many rows would have to be read. */
+type CountRows = (most: number) => Promise<number | undefined>;
 
 async function totalOf(count: CountRows): Promise<Pick<List<never>, 'total' | 'total_exceeds'>> {
   const rows = await count(MAX_COUNTED + 1);
+  if (rows === undefined) return {};
   return rows > MAX_COUNTED ? { total_exceeds: MAX_COUNTED } : { total: rows };
 }
 

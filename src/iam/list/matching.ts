@@ -1,7 +1,7 @@
 /** Pages of the rows that a condition accepts which the database cannot evaluate. */
 
 import type { Page, PageRows } from '../../store/paging.ts';
-import { jsonBytes } from './list.ts';
+import { jsonBytes, MAX_PAGE_BYTES } from './list.ts';
 
 const BATCH = 200;
 /** Rows that the server examines for one page, by default. */
@@ -41,12 +41,22 @@ export async function fetchMatching<Row>(
   return { rows: found, more: false };
 }
 
-/** Counts the accepted rows, up to `most`. It examines all rows, so the list must be bounded. */
-export async function countMatching<Row>(list: Matching<Row>, most: number): Promise<number> {
+/**
+ * Counts the accepted rows, up to `most`.
+ * @returns undefined if more than `mostExamined` rows would have to be examined
+ */
+export async function countMatching<Row>(
+  list: Matching<Row>,
+  most: number,
+  mostExamined = MAX_EXAMINED,
+): Promise<number | undefined> {
   let count = 0;
-  for await (const { rows } of batches(list, { after: undefined })) {
+  let examined = 0;
+  for await (const { rows, more } of batches(list, { after: undefined, maxBytes: MAX_PAGE_BYTES })) {
     count += rows.filter(list.matches).length;
     if (count >= most) return most;
+    examined += rows.length;
+    if (more && examined >= mostExamined) return undefined;
   }
   return count;
 }

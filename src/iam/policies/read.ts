@@ -36,7 +36,8 @@ export async function listPoliciesPage(
   if (notices === true) {
     const fetch = (page: Page) => fetchMatching(list, page);
     // The policies of one tenant are bounded.
-    const count = scope.kind === 'one' ? (most: number) => countMatching(list, most) : undefined;
+    const mostExamined = scope.kind === 'one' ? Number.POSITIVE_INFINITY : undefined;
+    const count = (most: number) => countMatching(list, most, mostExamined);
     return paged(caller, 'policies', query, fetch, list.position, show, count);
   }
   const count = (most: number) => countPolicies(parts.db.knex, scope, filter, most);

@@ -63,7 +63,8 @@ function noticedPage(
     position: (role) => [role.name, role.tenant_id],
   };
   // The roles of one tenant are bounded.
-  const count = scope.kind === 'one' ? (most: number) => countMatching(list, most) : undefined;
+  const mostExamined = scope.kind === 'one' ? Number.POSITIVE_INFINITY : undefined;
+  const count = (most: number) => countMatching(list, most, mostExamined);
   return paged(caller, 'roles', query, (page) => fetchMatching(list, page), list.position, show, count);
 }
 
