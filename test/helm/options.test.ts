@@ -125,6 +125,21 @@ it.each([
   });
 });
 
+it('the Ingress and the HTTPRoute lead every public path to Postern, also with a slash at its end', async () => {
+  const manifests = await rendered({
+    ingress: { enabled: true, hosts: ['ai.example.com'] },
+    httpRoute: { enabled: true, parentRefs: [{ name: 'ai' }] },
+  });
+  const paths = [
+    ...['/v1/auth', '/v1/iam', '/console', '/docs', '/openapi.json'],
+    ...['/.well-known/jwks.json', '/.well-known/openid-configuration'],
+  ];
+  const ofIngress = listAt(only(manifests, 'Ingress'), 'spec', 'rules', 0, 'http', 'paths');
+  expect(ofIngress.map((one) => [at(one, 'pathType'), at(one, 'path')])).toEqual(paths.map((path) => ['Prefix', path]));
+  const ofRoute = listAt(only(manifests, 'HTTPRoute'), 'spec', 'rules', 0, 'matches');
+  expect(ofRoute).toEqual(paths.map((value) => ({ path: { type: 'PathPrefix', value } })));
+});
+
 it('a Deployment of the type Recreate has no rolling update, which Kubernetes rejects beside it', async () => {
   for (const mode of [{}, SIDECAR]) {
     const manifests = await rendered({ ...mode, strategy: { type: 'Recreate' } });

@@ -59,6 +59,32 @@ describe.each(GUIDES)('the guide %s', (guide) => {
   });
 });
 
+/** The decision lets these pass without a credential, so none of them may lead to the platform. */
+const PUBLIC_PATHS = [
+  '/v1/auth',
+  '/v1/iam',
+  '/console',
+  '/docs',
+  '/openapi.json',
+  '/.well-known/jwks.json',
+  '/.well-known/openid-configuration',
+];
+
+describe('every public path, also with a slash at its end, leads to Postern', () => {
+  test.each(['istio', 'envoy-gateway', 'kgateway', 'agentgateway'] as const)('in the HTTPRoute of the guide %s', (guide) => {
+    const [rule] = listAt(manifest(guide, 'HTTPRoute', 'ai'), 'spec', 'rules');
+    const paths = PUBLIC_PATHS.map((value) => ({ path: { type: 'PathPrefix', value } }));
+    expect([at(rule, 'backendRefs', 0, 'name'), listAt(rule, 'matches')]).toEqual(['postern-http', paths]);
+  });
+
+  test('in the standalone configuration of agentgateway', () => {
+    const [own] = documentsOf('agentgateway').filter((one) => 'binds' in one);
+    const [route] = listAt(own, 'binds', 0, 'listeners', 0, 'routes');
+    const paths = PUBLIC_PATHS.map((pathPrefix) => ({ path: { pathPrefix } }));
+    expect([at(route, 'name'), listAt(route, 'matches')]).toEqual(['postern', paths]);
+  });
+});
+
 describe('the page about the token for the upstream', () => {
   const documents = [...pageText('upstream-token').matchAll(/^```yaml\n(.*?)^```$/gms)].flatMap(([, block = '']) =>
     parseAllDocuments(block).map((document): unknown => document.toJS()),
