@@ -229,6 +229,30 @@ test.each([
   expect([ended, (await browser.refresh()).status]).toEqual([expect.stringMatching(/sso_error=/), 401]);
 });
 
+test('a login that waits while an administrator removes its identity begins no session', async () => {
+  const own = await issuer();
+  // The same token again changes no roles, so the second login takes no lock before its session begins.
+  const claims = { iat: Math.floor(Date.now() / 1000) };
+  const browser = new Browser(h);
+  expect(await browser.logIn(own, { claims })).toBe(SIGNED_IN);
+  const { id } = (await h.api('GET', '/v1/auth/me', { as: String((await browser.refresh()).json['access_token']) }))
+    .json;
+  const other = new Browser(h);
+  const answer = own.provider.authorize(await other.start(own), { claims });
+  const finished = await h.db.knex.transaction(async (trx) => {
+    await trx.raw('select from users where id = ? for update', [String(id)]);
+    const finishing = other.finish(own, answer);
+    await vi.waitFor(async () => {
+      const { rows } = await h.db.knex.raw('select from pg_locks where not granted');
+      expect(rows).toHaveLength(1);
+    });
+    await trx.raw('delete from user_identities where user_id = ?', [String(id)]);
+    return { finishing };
+  });
+  expect(await finished.finishing).toBe(failedWith('no_account'));
+  expect((await other.refresh()).status).toBe(401);
+});
+
 test('a session does not refresh once its issuer is disabled or deleted, also if the session itself has not ended', async () => {
   const own = await issuer();
   for (const end of [

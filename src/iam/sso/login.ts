@@ -22,6 +22,7 @@ import { auditUsername, toStorableText } from '../change/audit-row.ts';
 import { applyHere } from '../change/change.ts';
 import { openClientSecret } from '../issuers/client-secret.ts';
 import { beginIssuerSession } from '../sessions/issuer-session-queries.ts';
+import { endSession } from '../sessions/queries.ts';
 import { sealIdToken } from './id-token.ts';
 import type { SsoError, SsoParts } from './parts.ts';
 import { ProviderError } from './provider.ts';
@@ -217,6 +218,11 @@ async function enter(
       audit: { ...audit, actorId: user.id, targetId: user.id },
     });
     if (!begins) return 'deactivated';
+    // The user's row is locked now, and an administrator may have removed the identity before.
+    if ((await findSsoUser(trx, issuer.id, subject))?.id !== user.id) {
+      await endSession(trx, session.id);
+      return 'ended';
+    }
     const sealed = sealIdToken(parts, session.id, idToken);
     if (sealed !== undefined) await keepIdToken(trx, session.id, sealed);
     await returnAttempt(trx, attempt);
