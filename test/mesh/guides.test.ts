@@ -71,11 +71,14 @@ const PUBLIC_PATHS = [
 ];
 
 describe('every public path, also with a slash at its end, leads to Postern', () => {
-  test.each(['istio', 'envoy-gateway', 'kgateway', 'agentgateway'] as const)('in the HTTPRoute of the guide %s', (guide) => {
-    const [rule] = listAt(manifest(guide, 'HTTPRoute', 'ai'), 'spec', 'rules');
-    const paths = PUBLIC_PATHS.map((value) => ({ path: { type: 'PathPrefix', value } }));
-    expect([at(rule, 'backendRefs', 0, 'name'), listAt(rule, 'matches')]).toEqual(['postern-http', paths]);
-  });
+  test.each(['istio', 'envoy-gateway', 'kgateway', 'agentgateway'] as const)(
+    'in the HTTPRoute of the guide %s',
+    (guide) => {
+      const [rule] = listAt(manifest(guide, 'HTTPRoute', 'ai'), 'spec', 'rules');
+      const paths = PUBLIC_PATHS.map((value) => ({ path: { type: 'PathPrefix', value } }));
+      expect([at(rule, 'backendRefs', 0, 'name'), listAt(rule, 'matches')]).toEqual(['postern-http', paths]);
+    },
+  );
 
   test('in the standalone configuration of agentgateway', () => {
     const [own] = documentsOf('agentgateway').filter((one) => 'binds' in one);
