@@ -1,20 +1,17 @@
-/** Size limits of request bodies. Each endpoint has one. Most bodies have a few hundred bytes. */
+/** Size limits of request bodies. */
 
 const KIB = 1024;
 
-/** The limit under /v1/auth, where clients are not authenticated, and of endpoints whose body has no members. */
+/** The limit under /v1/auth, where clients are not authenticated. */
 const AUTH_BODY_BYTES = 16 * KIB;
 /** The limit of forms with a token: one of 16 KiB, and the other parameters. */
 export const EXCHANGE_BODY_BYTES = 20 * KIB;
-/** The default limit of other endpoints. It exceeds every body that passes their schemas. */
-export const BODY_BYTES = 64 * KIB;
-/** The limit of endpoints that take metadata, long texts, or lists of patterns or rows, and the maximum of all limits. */
+/** The limit elsewhere, and the maximum of all limits. */
 export const MAX_BODY_BYTES = 1024 * KIB;
 
 /** Returns the limit in bytes of an endpoint that states none. */
-export function defaultBodyBytes(endpoint: { readonly path: string; readonly body: object }): number {
-  const takesMembers = 'properties' in endpoint.body && Object.keys(Object(endpoint.body.properties)).length > 0;
-  return endpoint.path.startsWith('/v1/auth/') || !takesMembers ? AUTH_BODY_BYTES : BODY_BYTES;
+export function defaultBodyBytes(path: string): number {
+  return path.startsWith('/v1/auth/') ? AUTH_BODY_BYTES : MAX_BODY_BYTES;
 }
 
 /**

@@ -226,7 +226,7 @@ function described<B extends TSchema, Q extends TSchema>(endpoint: Described<B, 
     bodySchema: body,
     form: endpoint.form === true,
     oauth: endpoint.oauth === true,
-    maxBodyBytes: endpoint.maxBodyBytes ?? defaultBodyBytes({ path, body }),
+    maxBodyBytes: endpoint.maxBodyBytes ?? defaultBodyBytes(path),
     querySchema: query,
     takesTenant: 'tenant_id' in properties(query),
   };

@@ -38,7 +38,6 @@ interface Operation {
   readonly permission?: Access;
   /** Default: the resource's. */
   readonly needs?: string;
-  readonly maxBodyBytes?: number;
   /** Codes of the use case, beside `not_found` and `precondition_failed` on one resource. */
   readonly refusals?: readonly ErrorCode[];
   /** The response's schema. Default: the resource's. */
@@ -134,12 +133,12 @@ export function resourceEndpoints<const P extends 'id' | 'name'>(resource: Resou
 }
 
 function described<P extends 'id' | 'name'>(operation: Operation, resource: ResourceDescription<P>) {
-  const { operationId, summary, permission, maxBodyBytes } = operation;
+  const { operationId, summary, permission } = operation;
   const needs = operation.needs ?? (permission === undefined ? resource.needs : undefined);
   return {
     operationId,
     summary,
     permission: permission ?? resource.permission,
-    ...present({ needs, maxBodyBytes }),
+    ...present({ needs }),
   };
 }

@@ -2,7 +2,6 @@
 
 import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { shows } from '../../http/answers.ts';
-import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
@@ -44,7 +43,6 @@ export function keyEndpoints(parts: AdminParts & CatalogParts): readonly Endpoin
       operationId: 'createApiKey',
       summary: 'Create an API key. Only this response contains its text.',
       body: newKey,
-      maxBodyBytes: MAX_BODY_BYTES,
       query: strictly,
       shows: { description: 'The API key, with its text.', schema: IssuedApiKey },
       refusals: ['escalation', 'quota_exceeded', 'rate_limit_exceeded'],
@@ -62,7 +60,6 @@ export function keyEndpoints(parts: AdminParts & CatalogParts): readonly Endpoin
       operationId: 'updateApiKey',
       summary: 'Update an API key: the members that are present.',
       body: keyChanges,
-      maxBodyBytes: MAX_BODY_BYTES,
       query: strictly,
       refusals: ['revoked', 'escalation', 'quota_exceeded'],
       run: async ({ caller, body, query }, id) => {
@@ -129,7 +126,6 @@ function severalKeysEndpoints(parts: AdminParts): readonly Endpoint[] {
       permission: 'admin:keys',
       needs: '`admin:keys` as a platform administrator',
       body: imports,
-      maxBodyBytes: MAX_BODY_BYTES,
       answers: shows('The outcome of each row, in the order of the request.', ApiKeyImport),
       run: ({ caller, body }) => importKeys(parts, caller, body.keys),
     }),
@@ -140,7 +136,6 @@ function severalKeysEndpoints(parts: AdminParts): readonly Endpoint[] {
       summary: 'Revoke up to 1,000 API keys permanently, by id or by a filter.',
       permission: 'admin:keys',
       body: revocation,
-      maxBodyBytes: MAX_BODY_BYTES,
       query: trial,
       answers: shows('The outcome of each key, or with `dry_run` the outcome that it would have.', ApiKeyRevocations),
       run: (input) => {

@@ -2,7 +2,6 @@
 
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
-import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
@@ -36,7 +35,6 @@ export function budgetEndpoints(parts: AdminParts): readonly Endpoint[] {
       operationId: 'createBudget',
       summary: 'Create a budget: a limit of what callers may spend in a period.',
       body: newBudget,
-      maxBodyBytes: MAX_BODY_BYTES,
       refusals: ['already_exists', 'quota_exceeded'],
       run: ({ caller, body }) => createBudget(parts, caller, body),
     }),
@@ -51,7 +49,6 @@ export function budgetEndpoints(parts: AdminParts): readonly Endpoint[] {
       summary:
         'Update a budget: the members that are present. A limit applies at once. Another unit, period, time zone or `per` begins a new amount.',
       body: budgetChanges,
-      maxBodyBytes: MAX_BODY_BYTES,
       refusals: ['already_exists', 'quota_exceeded'],
       run: ({ caller, body }, id) => updateBudget(parts, caller, id, body),
     }),
@@ -74,7 +71,6 @@ export function budgetEndpoints(parts: AdminParts): readonly Endpoint[] {
       permission: 'admin:budgets',
       onlyReads: true,
       body: newBudget,
-      maxBodyBytes: MAX_BODY_BYTES,
       answers: shows('The periods of the month, and what would have been beyond the limit.', budgetPreview),
       run: ({ caller, body }) => previewBudget(parts, caller, body),
     }),

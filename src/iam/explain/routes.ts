@@ -3,7 +3,6 @@
 import { Type } from 'typebox';
 import { Refusal } from '../../domain/errors.ts';
 import { type Answers, shows } from '../../http/answers.ts';
-import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { type Answer, callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../../http/exports.ts';
 import { authorize } from '../caller/authorize.ts';
@@ -63,7 +62,6 @@ export function explainEndpoints(parts: ExplainParts & Pick<AdminParts, 'feed' |
       onlyReads: true,
       needs: '`admin:policies`, or a question about the caller itself',
       body: explainRequest,
-      maxBodyBytes: MAX_BODY_BYTES,
       answers: shows('The decision and its reasons.', Explanation),
       refusals: ['not_found'],
       run: ({ caller, body }) => explain(parts, { kind: 'caller', caller }, body),
@@ -76,7 +74,6 @@ export function explainEndpoints(parts: ExplainParts & Pick<AdminParts, 'feed' |
       permission: 'admin:policies',
       onlyReads: true,
       body: simulateRequest,
-      maxBodyBytes: MAX_BODY_BYTES,
       answers: shows('The decision with the proposals, its reasons, and the current decision.', Simulation),
       refusals: ['not_found', 'escalation'],
       run: ({ caller, body }) => simulate(parts, caller, body),
@@ -91,7 +88,6 @@ export function explainEndpoints(parts: ExplainParts & Pick<AdminParts, 'feed' |
       onlyReads: true,
       query: differenceQuery,
       body: differenceRequest,
-      maxBodyBytes: MAX_BODY_BYTES,
       answers: shows('The difference: the boxes of requests whose outcome changes.', RulesDifference),
       refusals: ['escalation', 'unavailable'],
       run: ({ caller, body, query }) => differenceOfChange(parts, differences, caller, body, query.shadow === true),

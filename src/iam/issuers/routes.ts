@@ -2,7 +2,6 @@
 
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
-import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import { component } from '../schema/keywords.ts';
@@ -49,7 +48,6 @@ export function issuerEndpoints(parts: IssuerParts): readonly Endpoint[] {
       operationId: 'createIssuer',
       summary: 'Create an issuer, whose tokens the tenant then accepts.',
       body: newIssuer,
-      maxBodyBytes: MAX_BODY_BYTES,
       refusals: ['escalation', 'already_exists', 'quota_exceeded'],
       run: ({ caller, body }) => createIssuer(parts, caller, body),
     }),
@@ -62,7 +60,6 @@ export function issuerEndpoints(parts: IssuerParts): readonly Endpoint[] {
       operationId: 'updateIssuer',
       summary: 'Update an issuer: the members that are present. A wider change applies to tokens issued after it.',
       body: issuerChanges,
-      maxBodyBytes: MAX_BODY_BYTES,
       refusals: ['escalation', 'already_exists'],
       run: ({ caller, body }, id) => updateIssuer(parts, caller, id, body),
     }),

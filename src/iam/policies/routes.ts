@@ -1,7 +1,6 @@
 /** /v1/iam/policies */
 
 import { Type } from 'typebox';
-import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import type { Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
@@ -35,7 +34,6 @@ export function policyEndpoints(parts: AdminParts & CatalogParts): readonly Endp
       operationId: 'createPolicy',
       summary: 'Create a policy.',
       body: newPolicy,
-      maxBodyBytes: MAX_BODY_BYTES,
       query: forcedStrictly,
       refusals: ['escalation', 'already_exists', 'would_lock_out', 'quota_exceeded'],
       run: async ({ caller, body, query }) => {
@@ -52,7 +50,6 @@ export function policyEndpoints(parts: AdminParts & CatalogParts): readonly Endp
       operationId: 'updatePolicy',
       summary: 'Update a policy: the members that are present.',
       body: policyChanges,
-      maxBodyBytes: MAX_BODY_BYTES,
       query: forcedStrictly,
       refusals: ['escalation', 'would_lock_out', 'quota_exceeded'],
       run: async ({ caller, body, query }, name) => {

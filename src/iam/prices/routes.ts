@@ -1,7 +1,6 @@
 /** /v1/iam/prices: the prices of models, which all tenants share. */
 
 import { shows, TAGGED } from '../../http/answers.ts';
-import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { getPrices, type PriceParts, setPrices } from './prices.ts';
@@ -27,7 +26,6 @@ export function priceEndpoints(parts: AdminParts & PriceParts): readonly Endpoin
         'Replace the prices of models, as a platform administrator. Requests that the server admits later cost the new prices. Send If-Match, so that the list replaces no list that you have not seen.',
       permission: 'admin:tenants',
       body: newPrices,
-      maxBodyBytes: MAX_BODY_BYTES,
       answers: shows('The list in force.', pricesReport, TAGGED),
       refusals: ['precondition_failed'],
       run: ({ caller, body }) => setPrices(parts, caller, body.prices),

@@ -2,7 +2,6 @@
 
 import { Type } from 'typebox';
 import { DONE, shows } from '../../http/answers.ts';
-import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
@@ -62,7 +61,6 @@ export function roleEndpoints(parts: AdminParts & CatalogParts): readonly Endpoi
       operationId: 'createRole',
       summary: 'Create a role.',
       body: newRole,
-      maxBodyBytes: MAX_BODY_BYTES,
       query: strictly,
       refusals: ['escalation', 'already_exists', 'in_use', 'quota_exceeded'],
       run: async ({ caller, body, query }) => {
@@ -79,7 +77,6 @@ export function roleEndpoints(parts: AdminParts & CatalogParts): readonly Endpoi
       operationId: 'updateRole',
       summary: 'Update a role: the members that are present.',
       body: roleChanges,
-      maxBodyBytes: MAX_BODY_BYTES,
       query: strictly,
       refusals: ['builtin_role', 'escalation', 'quota_exceeded'],
       run: async ({ caller, body, query }, name) => {

@@ -1,7 +1,6 @@
 /** /v1/iam/tenants */
 
 import { Type } from 'typebox';
-import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import type { Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
@@ -49,7 +48,6 @@ export function tenantEndpoints(parts: AdminParts & MeteringParts): readonly End
       operationId: 'createTenant',
       summary: 'Create a tenant.',
       body: newTenant,
-      maxBodyBytes: MAX_BODY_BYTES,
       refusals: ['already_exists'],
       run: ({ caller, body }) => createTenant(parts, caller, body),
     }),
@@ -65,7 +63,6 @@ export function tenantEndpoints(parts: AdminParts & MeteringParts): readonly End
       summary:
         'Update a tenant: the members that are present. `settings` and `quotas` are merged, and null removes a member.',
       body: tenantChanges,
-      maxBodyBytes: MAX_BODY_BYTES,
       run: ({ caller, body }, id) => updateTenant(parts, caller, id, body),
     }),
     tenants.delete({

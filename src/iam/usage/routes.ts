@@ -2,7 +2,6 @@
 
 import { Type } from 'typebox';
 import { type Answers, shows } from '../../http/answers.ts';
-import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { type Answer, callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../../http/exports.ts';
 import { authorize } from '../caller/authorize.ts';
@@ -65,7 +64,6 @@ export function usageEndpoints(parts: AdminParts & MeteringParts): readonly Endp
       summary: 'Report usage from a platform that meters itself. Each event counts once.',
       permission: 'usage:write',
       body: usageEvents,
-      maxBodyBytes: MAX_BODY_BYTES,
       answers: shows('The number of counted events and of duplicates.', UsageEventsResult),
       refusals: ['in_use'],
       run: async ({ callerIn, body }) => {

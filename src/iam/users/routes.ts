@@ -2,7 +2,6 @@
 
 import { Type } from 'typebox';
 import { shows } from '../../http/answers.ts';
-import { MAX_BODY_BYTES } from '../../http/body-limits.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { ReauthenticationParts } from '../auth/reauthenticate.ts';
@@ -45,7 +44,6 @@ export function userEndpoints(parts: UserParts): readonly Endpoint[] {
       operationId: 'createUser',
       summary: 'Create a user.',
       body: newUser,
-      maxBodyBytes: MAX_BODY_BYTES,
       shows: { description: 'The user.', schema: CreatedUser },
       refusals: ['escalation', 'already_exists', 'quota_exceeded'],
       run: async ({ body, callerIn }) => {
@@ -64,7 +62,6 @@ export function userEndpoints(parts: UserParts): readonly Endpoint[] {
       operationId: 'updateUser',
       summary: 'Update a user: the members that are present.',
       body: userChanges,
-      maxBodyBytes: MAX_BODY_BYTES,
       refusals: ['escalation', 'last_admin', 'already_exists', 'quota_exceeded', ...OF_OWN_CREDENTIALS],
       run: ({ caller, body, throttledAs }, id) => {
         const { current_password: currentPassword, ...changes } = body;
@@ -121,7 +118,6 @@ function severalUsersEndpoint(parts: UserParts): Endpoint {
     summary: `Deactivate up to ${MAX_CHANGED} users, or add or remove one of their roles, by id or by a filter.`,
     permission: 'admin:users',
     body: severalUsers,
-    maxBodyBytes: MAX_BODY_BYTES,
     query: userTrial,
     answers: shows('The outcome of each user, or with `dry_run` the outcome that it would have.', UserChangesReport),
     refusals: ['escalation'],
