@@ -27,6 +27,19 @@ const TYPES = 'type.googleapis.com/envoy.extensions.filters';
 const LISTENER = 'envoy.config.listener.v3.Listener';
 const ROUTES = 'envoy.config.route.v3.RouteConfiguration';
 
+/** Expressions that match no path of Postern's own, by their first segments. */
+const NEVER_PUBLIC = /^\/(?:v1\/(?!auth|iam|\[)|(?!v1|console|docs|openapi|\\\.well-known|\[))/;
+/** Matches every path except Postern's own, which the decision lets pass without a credential. */
+const NOT_PUBLIC = {
+  name: ':path',
+  string_match: {
+    safe_regex: {
+      regex: '/(v1/(auth|iam)|console|docs|openapi\\.json|\\.well-known/(jwks\\.json|openid-configuration))([/?].*)?',
+    },
+  },
+  invert_match: true,
+};
+
 /** The listener's settings apart from its filters and routes. The mesh itself determines the client's address. */
 const MANAGER_MEMBERS = [
   'access_log_options',
@@ -132,6 +145,7 @@ function istioRoutes(routes: readonly Mapping[], upstream: EnvoyAddress): readon
   const bare = mapping(routes.find((route) => at(route, 'match', 'dynamic_metadata', 0, 'invert') === true));
   const inspected = routes
     .filter((route) => 'request_body_buffer_limit' in route)
+    .map(withoutPublic)
     .flatMap((route) =>
       at(route, 'match', 'dynamic_metadata') === undefined ? [withoutCredential(route, bare), route] : [route],
     )
@@ -142,6 +156,13 @@ function istioRoutes(routes: readonly Mapping[], upstream: EnvoyAddress): readon
     // Istio inserts each before those that it inserted earlier.
     ...inspected.toReversed().map((route) => istioPatch('HTTP_ROUTE', {}, 'INSERT_FIRST', route)),
   ];
+}
+
+/** The routes come before those of the mesh, so a wide template must not lead requests to Postern to the platform. */
+function withoutPublic({ match, ...route }: Mapping): Mapping {
+  const regex = at(match, 'safe_regex', 'regex');
+  if (typeof regex === 'string' && NEVER_PUBLIC.test(regex)) return { match, ...route };
+  return { match: { ...mapping(match), headers: [...listAt(match, 'headers'), NOT_PUBLIC] }, ...route };
 }
 
 /** @param bare the route of requests without a credential */

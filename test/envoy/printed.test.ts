@@ -12,8 +12,9 @@ import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { startExtAuthz } from '../../src/extauthz/server.ts';
 import { type LittleWorld, littleWorld } from '../extauthz/support/little-world.ts';
 import { withEnvoyFilter } from '../mesh/support/patched.ts';
+import { startCheckServer } from '../support/check-server.ts';
 import { type CommandResult, runCommand } from '../support/command.ts';
-import { DEMO_CONFIG, type Edge, PRODUCTION_CONFIG, startEdge, validateConfig } from '../support/envoy.ts';
+import { DEMO_CONFIG, type Edge, PRODUCTION_CONFIG, startConfig, startEdge, validateConfig } from '../support/envoy.ts';
 import { type Answer, send, startNamedServer } from '../support/http.ts';
 
 const MIB = 1_048_576;
@@ -206,6 +207,45 @@ describe('postern envoy config', () => {
     expect(valueAt(listener, 'http_filters', 2)).toMatchObject({ name: 'postern.usage' });
   });
 
+  it.each(['/v1/{service}/{call}', '/v1/**', '/**', '/{any+}'])(
+    'prints for Istio no route that leads a request to Postern to the platform: %s',
+    async (path) => {
+      const file = join(folder, 'wide.yaml');
+      const route = { method: 'POST', path, permission: 'chat:write', model: 'body' };
+      await writeFile(file, JSON.stringify({ routes: [route] }));
+      const [checks, upstream] = await Promise.all([startCheckServer(), startNamedServer('upstream')]);
+      const { stdout } = await print(['--profile', 'istio', '--upstream', upstream.address, '--config', file]);
+      const [host = '', port = ''] = upstream.address.split(':');
+      const bare = {
+        name: 'edge',
+        address: address('127.0.0.1', 0),
+        filter_chains: [{ filters: [managerAt('http.80')] }],
+      };
+      const edge = await startConfig({
+        ...ISTIO_RUNTIME,
+        admin: { address: address('127.0.0.1', 0) },
+        static_resources: {
+          listeners: [withEnvoyFilter(bare, parse(stdout))],
+          clusters: [
+            clusterAt('postern', checks.address, true),
+            clusterAt(`outbound|${port}||${host}`, upstream.address),
+          ],
+        },
+      });
+      try {
+        const ask = (target: string) =>
+          send(edge.url, { method: 'POST', path: target, headers: { authorization: 'Bearer x' }, body: '{}' });
+        const publicPaths = ['/v1/auth/login', '/v1/iam/users?x=1', '/v1/iam', '/console/a', '/docs', '/openapi.json/'];
+        for (const target of publicPaths) expect((await ask(target)).body, target).not.toContain('upstream');
+        expect((await ask('/v1/authors/x')).body).toContain('upstream');
+      } finally {
+        await edge.stop();
+        checks.close();
+        upstream.close();
+      }
+    },
+  );
+
   it.each([
     [['--profile', 'other'], 'demo, production, sidecar, istio, envoy-gateway. You named other.'],
     [
@@ -230,6 +270,20 @@ describe('postern envoy config', () => {
 
 const address = (host: string, port: number): object => ({ socket_address: { address: host, port_value: port } });
 const cluster = (name: string): object => ({ name, type: 'STATIC', load_assignment: { cluster_name: name } });
+
+function clusterAt(name: string, at: string, isHttp2 = false): object {
+  const [host = '', port = ''] = at.split(':');
+  const type = 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+  const http2 = { '@type': type, explicit_http_config: { http2_protocol_options: {} } };
+  const endpoint = { address: address(host, Number(port)) };
+  return {
+    ...cluster(name),
+    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [{ endpoint }] }] },
+    ...(isHttp2
+      ? { typed_extension_protocol_options: { 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': http2 } }
+      : {}),
+  };
+}
 
 /** Istio's own bootstrap lets regular expressions be this long, `pkg/bootstrap/config.go` of `istio.io/istio`. */
 const ISTIO_RUNTIME = {
