@@ -90,13 +90,19 @@ export class BudgetWaiters {
   }
 }
 
-/** Reserves each missing amount for which there is room. Returns the hold for which too little is left. */
+/**
+ * Reserves each missing amount for which there is room. Returns the hold for which too little is left. A rate limit
+ * refuses before a quota, so a quota does not refuse while the store may still report that no place is free.
+ */
 function takeMissing(waiter: Waiter, take: TakeAttempt): Hold | undefined {
   const { request, missing, taken } = waiter;
+  let awaitsPlace = false;
   for (const hold of missing) {
     const outcome = take(hold.budget, amountIn(hold.budget.unit, request));
-    if (outcome === false) return hold;
-    if (outcome === undefined) continue;
+    const isPlace = hold.cause.kind === 'parallel';
+    if (outcome === false && (isPlace || !awaitsPlace)) return hold;
+    if (outcome === undefined && isPlace) awaitsPlace = true;
+    if (outcome !== true) continue;
     leave([hold], request);
     taken.push(hold);
     waiter.missing = waiter.missing.filter((other) => other !== hold);

@@ -69,6 +69,7 @@ const MAX_REQUESTS = 1000;
 /** The largest number of budgets that are examined for one statement. */
 const MAX_EXAMINED = 5 * MAX_REQUESTS;
 export const MAX_REVIEWED = 2000;
+const NOTHING: Amounts = { tokens: 0, money: 0 };
 
 export class Budgets {
   readonly #parts: BudgetsParts;
@@ -128,7 +129,8 @@ export class Budgets {
    */
   reserve(request: ReservationRequest, now = this.#parts.monotonicMs()): Hold | undefined | Promise<Hold | undefined> {
     const { holds } = request;
-    for (const hold of holds) if (amountIn(hold.budget.unit, request) > hold.limit) return hold;
+    for (const hold of holds)
+      if (amountIn(hold.budget.unit, request) > hold.limit) return this.#afterPlaces(hold, request, now);
     let hasRoom = !this.#isSilentTooLong(now);
     for (const { budget, limit } of holds) {
       const amount = amountIn(budget.unit, request);
@@ -142,6 +144,22 @@ export class Budgets {
     return undefined;
   }
 
+  /**
+   * Returns the hold without room, or before it one of places without room: a rate limit refuses before a quota, also if
+   * the store must report first whether a place is free.
+   */
+  #afterPlaces(lacking: Hold, request: ReservationRequest, now: number): Hold | Promise<Hold> {
+    const holds = request.holds.filter(({ cause }) => cause.kind === 'parallel');
+    if (holds.length === 0 || holds.includes(lacking)) return lacking;
+    const decide = (full: Hold | undefined): Hold => {
+      if (full === undefined) this.settled(request.counter, NOTHING);
+      return full ?? lacking;
+    };
+    const { counter } = request;
+    const outcome = this.reserve({ ...NOTHING, counter, holds, accounts: holds.map(({ budget }) => budget) }, now);
+    return outcome instanceof Promise ? outcome.then(decide) : decide(outcome);
+  }
+
   /** Reserves what is available, and waits for the store if that is not all. */
   #reserveLater(request: ReservationRequest, now: number): Hold | undefined | Promise<Hold | undefined> {
     const taken: Hold[] = [];
@@ -152,7 +170,7 @@ export class Budgets {
         const known = budget.waiting > 0 ? undefined : this.#try(budget, amountIn(budget.unit, request), now);
         if (known === false) {
           releaseHolds(taken, request);
-          return hold;
+          return this.#afterPlaces(hold, request, now);
         }
         (known === undefined ? missing : taken).push(hold);
       }

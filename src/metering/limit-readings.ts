@@ -15,7 +15,7 @@ import { type AdmissionRequest, type Estimates, type LimitDecision, reservationA
 import { ADMITTED, amountsOf, NO_TOKENS, refusedCollection } from './admitter.ts';
 import { type BudgetKey, PeriodBudget } from './budget.ts';
 import { NUMBERS } from './budget-numbers.ts';
-import { refuseFor } from './hold.ts';
+import { type Hold, refuseFor } from './hold.ts';
 import type { ReadingStore } from './ports.ts';
 import { type MinuteLimit, minuteLimitsOf, refusedRate } from './rate-limits.ts';
 import { RequestPlans } from './request-plans.ts';
@@ -74,7 +74,9 @@ export class LimitReadings {
     const plan = spends ? this.#plans.of(request, this.#parts.nowMs()) : undefined;
     const limits = minuteLimitsOf(request, plan?.rates ?? []);
     const rates = limits.map((limit) => this.#reading('rate', '', limit.name));
-    const budgets = (plan?.holds ?? []).map(({ budget }) => this.#reading('budget', budget.tenant, budget.period));
+    const holds = plan?.holds ?? [];
+    const places = holds.filter(({ cause }) => cause.kind === 'parallel');
+    const budgets = holds.map(({ budget }) => this.#reading('budget', budget.tenant, budget.period));
     const creates = !spends && request.createsCollection && request.maxCollections !== undefined;
     const collections = creates ? this.#reading('collections', request.tenantId, '') : undefined;
     const all = [...rates, ...budgets, ...(collections === undefined ? [] : [collections])];
@@ -87,7 +89,9 @@ export class LimitReadings {
         label.dimension === 'tokens_per_minute' ? amounts.tokens : 1,
       );
       if (full !== undefined) return this.#refuse(full.limit, full.reading, request, amounts.tokens);
-      const lacking = firstFull(plan?.holds ?? [], budgets, ({ budget }) => amountIn(budget.unit, amounts));
+      const amountOf = ({ budget }: Hold): number => amountIn(budget.unit, amounts);
+      // Places come first among the holds: a rate limit refuses before a quota.
+      const lacking = firstFull(places, budgets, amountOf) ?? firstFull(holds, budgets, amountOf);
       if (lacking !== undefined) {
         const { limit: hold, reading } = lacking;
         hold.budget.spent = reading.spent;

@@ -268,6 +268,26 @@ describe('places of parallel requests', () => {
     ).toEqual([]);
   });
 
+  test('that are taken refuse before a budget: one that is too small for the request, and one that is known to be empty', async () => {
+    const codes = async (budgets: readonly BudgetRecord[], asked: number, rule: RateLimitRule): Promise<unknown> => {
+      const { world, send } = worldOf(tenantOf(budgets, [rule]), 2);
+      for (let i = 0; i < 2; i++) await send({ model: 'gpt-1' });
+      await send({ model: 'm' }, 1);
+      for (const process of [0, 1]) await send({ model: 'gpt-1', askedTokens: asked }, process);
+      return [world.running.length, world.refused];
+    };
+    const taken = { models: ['gpt-*'], parallel: 2 };
+    const [rate, quota] = ['rate_limit_exceeded', 'insufficient_quota'];
+    const small = budget('a', { limit: 200 });
+    const empty = budget('a', { limit: 20 });
+    expect(await codes([small], 1000, taken)).toEqual([3, [rate, rate]]);
+    expect(await codes([empty], 10, taken)).toEqual([2, [quota, rate, rate]]);
+    // A free place is free again after the refusal.
+    const free = { models: ['gpt-*'], parallel: 3 };
+    expect(await codes([small], 1000, free)).toEqual([3, [quota, quota]]);
+    expect(await codes([empty], 10, free)).toEqual([2, [quota, quota, quota]]);
+  });
+
   test('come back when a request is not reported as running for the lifetime of a reservation', async () => {
     const { world, send } = worldOf(tenantOf([], rules));
     for (let i = 0; i < 2; i++) await send({ model: 'gpt-1' });

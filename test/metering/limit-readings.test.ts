@@ -146,6 +146,25 @@ describe('a reading of the limits', () => {
     );
   });
 
+  test('refuses by places that are taken before a budget that is too small for the request', async () => {
+    const byModel = { requests_per_minute: undefined, tokens_per_minute: undefined, parallel: 1 };
+    const small = { unit: 'tokens', limit: 25, period: 'day', action: 'block' } as const;
+    const tenant = tenantOf({
+      ...{ byModel, budgets: [small], maxCollections: undefined },
+      ...{ tenantRpm: undefined, keyRpm: undefined, monthlyTokens: undefined },
+    });
+    const principal: KeyPrincipal = {
+      ...{ kind: 'api_key', id: KEY_ID, tenantId: tenant.id, owner: undefined },
+      ...{ grant: compileGrant([], {}), rateLimitRpm: undefined },
+    };
+    const ask = (askedTokens: number): AdmissionRequest =>
+      askOf({ tenant, principal, tenantId: tenant.id, keyId: KEY_ID, model: 'gpt-4', askedTokens, metered: true });
+    expect(await freshProcess().admit(ask(10))).toMatchObject({ kind: 'admitted' });
+    const refused = { code: 'rate_limit_exceeded', limit: { dimension: 'parallel' } };
+    expect(await freshReadings().admit(ask(30))).toMatchObject(refused);
+    expect(await freshProcess().admit(ask(30))).toMatchObject(refused);
+  });
+
   test('reads each number once a second, in one statement at a time for all checks that wait', async () => {
     let nowMs = 0;
     const seen: ReadingRequest[] = [];
