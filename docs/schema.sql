@@ -573,6 +573,7 @@ CREATE TABLE issuers (
   users_since timestamp with time zone,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
+  value_since timestamp with time zone,
   CONSTRAINT issuers_pkey PRIMARY KEY (id),
   CONSTRAINT issuers_kind_check CHECK (kind = ANY (ARRAY['oidc'::text, 'spiffe'::text])),
   CONSTRAINT issuers_leeway_seconds_check CHECK (leeway_seconds >= 0 AND leeway_seconds <= 60),

@@ -41,6 +41,7 @@ const issuerOf = (index: number): IssuerRecord => ({
   kind: 'oidc',
   enabled: true,
   issuer: issuerValue(index),
+  valueSinceMs: 0,
   audiences: ['postern'],
   algorithms: ['RS256', 'ES256', 'EdDSA'],
   tokenTypes: ['JWT'],

@@ -41,6 +41,7 @@ const issuer: IssuerRecord = {
   kind: 'oidc',
   enabled: true,
   issuer: 'https://cluster.example',
+  valueSinceMs: 0,
   audiences: ['postern'],
   algorithms: ['RS256'],
   tokenTypes: ['JWT'],

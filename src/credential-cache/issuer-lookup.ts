@@ -10,6 +10,7 @@ import { stateAt } from '../domain/issuer-token-times.ts';
 import type { IssuerRecord, IssuerUsers, LinkRecord, ProofRecord } from '../domain/records.ts';
 import { userInvalidReason } from './credential-status.ts';
 import type { IssuerTokenEntry, MatchedProofs } from './issuer-tokens.ts';
+import { byValueSince } from './issuer-values.ts';
 import type { Load, LookupAt, Maps, Missing, Subject } from './lookup.ts';
 import type { AdmittedIssuerUser, IssuerToken } from './ports.ts';
 import { ABSENT, type CacheEntry } from './read-through-cache.ts';
@@ -77,6 +78,7 @@ function verifyFirst(at: LookupAt, subject: TokenSubject): Resolution | Missing 
     if (issuer.value.enabled) enabled.push(issuer);
     else refused = INVALID.issuer_disabled;
   }
+  enabled.sort((one, other) => byValueSince(one.value, other.value));
   const [first] = enabled;
   if (first === undefined) return refused;
   const verify: Load = (patience) => maps.issuerTokens.fill(digest, reading, enabled, patience);

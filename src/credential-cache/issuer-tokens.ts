@@ -64,8 +64,9 @@ export class IssuerTokens extends VerificationCache<IssuerTokenEntry> {
 
   /**
    * Verifies a token. If it names several issuers, it belongs to the one whose key signed it: each tenant chooses the
-   * values of its issuers, and must not make the tokens of another tenant's issuer invalid.
-   * @param issuers the entries of its issuers; if one is dropped before the end, nothing is stored
+   * values of its issuers, and must not make the tokens of another tenant's issuer invalid. If the keys of several
+   * did, it belongs to the first of these.
+   * @param issuers the entries of its issuers, in the order of `byValueSince`; if one is dropped before the end, nothing is stored
    */
   fill(
     digest: string,

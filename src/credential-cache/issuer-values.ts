@@ -22,6 +22,15 @@ export function partsOfLink(key: LinkKey): [IssuerId, string] {
   return [issuerId, key.slice(space + 1)];
 }
 
+/**
+ * The order in which issuers are tried for a token that names several. The keys of issuers are public, so a tenant can
+ * give an issuer of its own the keys of another tenant's, and its tokens then verify with both. They stay with the one
+ * that had its value first.
+ */
+export function byValueSince(one: IssuerRecord, other: IssuerRecord): number {
+  return one.valueSinceMs - other.valueSinceMs || (one.id < other.id ? -1 : 1);
+}
+
 /** Issuers that are remembered as known: more than an installation has. */
 const MAX_KNOWN_ISSUERS = 10_000;
 

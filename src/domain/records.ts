@@ -268,6 +268,8 @@ export interface IssuerRecord extends IssuerAcceptance {
   readonly enabled: boolean;
   /** The value of `iss`. */
   readonly issuer: string;
+  /** Since when it has this value and is enabled. */
+  readonly valueSinceMs: number;
   /** Undefined: its tokens prove no user. */
   readonly users: IssuerUsers | undefined;
   /** Milliseconds since the epoch, as all times here: tokens with an older `iat` are refused. */

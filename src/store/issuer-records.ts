@@ -18,6 +18,7 @@ const proofs = (where: string): string => `(
 /** Columns of `i` and `f`, its fetched keys, for `issuerRecord`. */
 export const ISSUER = `i.id, i.tenant_id, i.name, i.kind, i.enabled, i.issuer, i.audiences, i.algorithms, i.token_types,
         i.required_claims, i.users, i.max_age_seconds, i.leeway_seconds, i.earlier,
+        ${ms('coalesce(i.value_since, i.created_at)')} as value_since_ms,
         ${ms('i.revoked_before')} as revoked_before_ms, ${ms('i.users_since')} as users_since_ms,
         coalesce(i.jwks->'keys', f.keys, '[]') as keys, i.jwks is not null as pasted, ${ms('f.fetched_at')} as fetched_at_ms,
         ${proofs('k.proof_is_glob')} as glob_proofs`;

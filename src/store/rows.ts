@@ -116,6 +116,7 @@ export function issuerRecord(row: Row): IssuerRecord {
     kind,
     enabled: row['enabled'] === true,
     issuer: text(row, 'issuer'),
+    valueSinceMs: number(row, 'value_since_ms'),
     audiences: texts(row['audiences'], 'audiences'),
     algorithms: texts(row['algorithms'], 'algorithms'),
     tokenTypes: optional(row, 'token_types', textsIn) ?? DEFAULT_TOKEN_TYPES[kind],

@@ -504,6 +504,52 @@ describe('an issuer of the kind spiffe', () => {
   });
 });
 
+describe('a token that the keys of two issuers verify', () => {
+  const explained = async (credential: string, as: Person) => {
+    const body = { method: 'POST', path: '/v1/chat/completions', body: '{"model":"m"}', credential };
+    const { json } = await h.api('POST', '/v1/iam/explain', { as: as.token, body });
+    return json['code'];
+  };
+
+  test.each(['spiffe', 'oidc'] as const)(
+    'stays with the issuer that had its value first, here one of the kind %s, when another tenant copies its keys',
+    async (kind) => {
+      const copied = kind === 'spiffe' ? 'oidc' : 'spiffe';
+      const values = { spiffe: `spiffe://${unique('prod')}.example`, oidc: `https://${unique('spire')}.example` };
+      const svid = (more: Claims = {}) =>
+        token({ iss: values.oidc, sub: `${values.spiffe}/web`, jti: unique('jti'), ...more });
+      const outcomes = async () => {
+        const fresh = svid();
+        const { outcome: proved, principal } = await gate(fresh);
+        const rejected = await gate(svid({ aud: 'x' }));
+        const explanations = [await explained(fresh, boss), await explained(fresh, theirs)];
+        return [proved, principal?.id, rejected.outcome, rejected.tenant, ...explanations];
+      };
+      const members = { kind: copied, jwks: jwks(ec) };
+      // Both are older than the issuer that they copy, and take their values later.
+      const renamed = `${copied === 'oidc' ? 'https' : 'spiffe'}://${unique('old')}.example`;
+      const older = [
+        await issuer(theirs, { ...members, name: unique('renamed'), issuer: renamed }),
+        await issuer(theirs, { ...members, name: unique('off'), issuer: values[copied], enabled: false }),
+      ];
+      const name = unique('spire');
+      await issuer(boss, { name, kind, issuer: values[kind], jwks: jwks(ec) });
+      const own = await keyFor(boss, { issuer: name, subject: `${values.spiffe}/web` });
+      const alone = await outcomes();
+      expect(alone.slice(0, 4)).toEqual(['allow', own, 'invalid_credential audience', ACME]);
+      for (const id of older) {
+        await change(id, { issuer: values[copied], enabled: true }, theirs);
+        expect(await outcomes()).toEqual(alone);
+        await change(id, { enabled: false }, theirs);
+      }
+      const late = unique('late');
+      await issuer(theirs, { ...members, name: late, issuer: values[copied] });
+      await keyFor(theirs, { issuer: late, subject: '*' });
+      expect(await outcomes()).toEqual(alone);
+    },
+  );
+});
+
 describe('an explanation of a token of an issuer', () => {
   const explain = async (credential: string, as: Person) => {
     const body = { method: 'POST', path: '/v1/chat/completions', body: '{"model":"m"}', credential };

@@ -247,6 +247,7 @@ export const issuer = {
   sso_secret_sealed: unselected<Buffer | null>(),
   earlier: unselected<StoredEarlier | null>(),
   users_since: unselected<Date | null>(),
+  value_since: unselected<Date | null>(),
 };
 
 export interface IssuerRow extends RowOf<typeof issuer> {}

@@ -1,12 +1,13 @@
 /** The issuer that a token belongs to, as the credential cache chooses it. */
 
+import { byValueSince } from '../../credential-cache/issuer-values.ts';
 import type { IssuerRecord } from '../../domain/records.ts';
 import { checkIssuerToken, type UnverifiedToken } from '../../identity/issuer-token.ts';
 import { loadIssuer } from '../../store/issuer-records.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
 /**
- * Returns the issuer of a token; of several enabled ones, the one whose key signed it, otherwise the first. A disabled one
+ * Returns the issuer of a token; of several enabled ones, the first whose key signed it, otherwise the first. A disabled one
  * only if there is no enabled one.
  */
 export async function issuerOfToken(q: Queryable, token: UnverifiedToken): Promise<IssuerRecord | undefined> {
@@ -15,7 +16,7 @@ export async function issuerOfToken(q: Queryable, token: UnverifiedToken): Promi
     const issuer = await loadIssuer(q, value);
     if (issuer !== undefined) found.push(issuer);
   }
-  const enabled = found.filter((issuer) => issuer.enabled);
+  const enabled = found.filter((issuer) => issuer.enabled).sort(byValueSince);
   if (enabled.length > 1) {
     for (const issuer of enabled) {
       const checked = await checkIssuerToken(token, issuer);

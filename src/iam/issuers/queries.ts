@@ -166,6 +166,8 @@ export async function countIssuersOf(q: Queryable, tenant: TenantId): Promise<nu
 export interface IssuerColumns extends Omit<IssuerRow, 'id' | 'tenant_id' | 'created_at' | 'updated_at'> {
   readonly earlier: StoredEarlier | null;
   readonly users_since: Date | null;
+  /** Null: when the issuer was made. */
+  readonly value_since: Date | null;
   /** Undefined: the stored secret stays. */
   readonly sso_secret_sealed?: Buffer | null | undefined;
 }

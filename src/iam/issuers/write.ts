@@ -78,6 +78,7 @@ export async function writeNewIssuer(
     revoked_before: null,
     earlier: null,
     users_since: null,
+    value_since: null,
     sso_secret_sealed: sealed,
   };
   await insertIssuer(trx, { id, tenant_id, ...columns }).catch(refuseTaken);
@@ -156,6 +157,7 @@ export async function writeIssuer(
     ...values,
     jwks_set_at: values.jwks === null ? null : repasted ? new Date(nowMs) : before.jwks_set_at,
     ...consequences(before, widening, await keysBefore(trx, before, widening), nowMs),
+    ...(takesValue(before, values) ? { value_since: new Date(nowMs) } : {}),
     sso_secret_sealed: sealed,
   };
   await updateIssuerRow(trx, id, columns).catch(refuseTaken);
@@ -163,6 +165,11 @@ export async function writeIssuer(
   const ended = endedSessions(before, values, columns);
   for (const which of ended) await endSessionsOfIssuer(trx, id, which);
   return writtenIssuer(trx, tenant_id, id);
+}
+
+/** Reports whether the value of `iss` could be that of another issuer until now. */
+function takesValue(before: IssuerValues, after: IssuerValues): boolean {
+  return before.issuer !== after.issuer || (after.enabled && !before.enabled);
 }
 
 /** Returns the keys of an issuer before a change that replaces their source. */

@@ -61,6 +61,7 @@ export function anIssuer(overrides: Partial<IssuerRecord> = {}): IssuerRecord {
     kind: 'oidc',
     enabled: true,
     issuer: 'https://cluster.example',
+    valueSinceMs: NOW,
     audiences: ['postern'],
     algorithms: ['ES256'],
     tokenTypes: ['at+jwt', 'JWT', ''],
