@@ -277,6 +277,46 @@ describe('changing several users', () => {
     expect(new Set(rowsAfter.map((row) => row['target_id']))).toEqual(new Set([one.id, two.id]));
   });
 
+  test('by id reaches the users of every tenant for a platform administrator that names none', async () => {
+    const as = h.root.token;
+    const [here, there, own] = [await h.person(ACME, []), await h.person(GLOBEX, []), await h.person('default', [])];
+    const missing = `usr_${'0'.repeat(26)}`;
+    const ids = [there.id, missing, here.id, own.id, there.id];
+    const deactivate = { action: 'deactivate', ids };
+    const trial = await changeThem(deactivate, { as, query: '?dry_run=true' });
+    expect([trial.json['changed'], outcomes(trial)[0]]).toEqual([3, [there.id, 'would_change']]);
+    const named = await h.api('POST', `${USERS}/change?dry_run=true`, { as, tenant: ACME, body: deactivate });
+    expect([named.json['changed'], outcomes(named)[0]]).toEqual([1, [there.id, 'not_found']]);
+    // A role of one tenant is unknown in the others.
+    await h.api('POST', '/v1/iam/roles', { as, tenant: GLOBEX, body: { name: 'theirs-only', permissions: [] } });
+    const given = await changeThem({ action: 'add_role', role: 'theirs-only', ids }, { as });
+    expect(outcomes(given)).toEqual([
+      [there.id, 'changed'],
+      [missing, 'not_found'],
+      [here.id, 'rejected'],
+      [own.id, 'rejected'],
+    ]);
+    const alone = { action: 'add_role', role: 'theirs-only', ids: [here.id] };
+    expect(outcome(await changeThem(alone, { as }))).toBe('422 invalid_field');
+
+    expect(outcomes(await changeThem(deactivate, { as }))).toEqual([
+      [there.id, 'changed'],
+      [missing, 'not_found'],
+      [here.id, 'changed'],
+      [own.id, 'changed'],
+    ]);
+    for (const { token } of [here, there, own])
+      expect(outcome(await h.api('GET', '/v1/auth/me', { as: token }))).toBe('401 invalid_credential');
+    const tenants = (await h.audit('user.deactivate')).slice(-3).map((row) => [row['target_id'], row['tenant_id']]);
+    expect(tenants).toEqual(
+      expect.arrayContaining([
+        [there.id, GLOBEX],
+        [here.id, ACME],
+        [own.id, 'default'],
+      ]),
+    );
+  });
+
   test('by a filter adds and removes a role of the users that match, and never changes the caller', async () => {
     const tenant = unique('several');
     await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: tenant, name: tenant } });

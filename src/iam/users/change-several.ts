@@ -4,6 +4,7 @@ import type { Static } from 'typebox';
 import { Refusal } from '../../domain/errors.ts';
 import { parseId, parseRoleName, type RoleName, type UserId } from '../../domain/ids.ts';
 import { ADMIN, isBuiltinRole } from '../../domain/roles.ts';
+import type { Callers } from '../../http/endpoint.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { applyingBudgets } from '../budgets/applying.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
@@ -19,7 +20,7 @@ import { refuseWithoutAdministrator, sortedRoles } from './checks.ts';
 import { rolesOfUser, type UserRow } from './entity.ts';
 import { findUsers, listUserIds, type PendingChange } from './list-queries.ts';
 import { discardPasswordSetupsOf } from './password-queries.ts';
-import { deactivateUsers, giveRole, takeRole } from './queries.ts';
+import { deactivateUsers, giveRole, takeRole, tenantsOfUsers } from './queries.ts';
 import { MAX_CHANGED, type severalUsers, type UserChangesReport } from './several-schemas.ts';
 
 type Request = Static<typeof severalUsers>;
@@ -68,6 +69,40 @@ export async function changeSeveralUsers(
     const listed = request.filter === undefined ? requested : requested.filter((id) => users.has(id));
     return { dry_run: dryRun, changed: chosen.length, has_more: hasMore, data: listed.map(outcomeOf) };
   });
+}
+
+/**
+ * Changes users by id in the tenants that they belong to, for a platform administrator that names no tenant. Each tenant
+ * has a change of its own. The users of a tenant without the role are rejected, if there are users of another one.
+ * @throws Refusal as `changeSeveralUsers`
+ */
+export async function changeUsersOfTenants(
+  parts: AdminParts,
+  { caller, callerIn }: Pick<Callers, 'caller' | 'callerIn'>,
+  request: Request & { readonly ids: readonly string[] },
+  dryRun: boolean,
+): Promise<Report> {
+  const ids = [...new Set(request.ids)];
+  const homes = await tenantsOfUsers(
+    parts.db.knex,
+    ids.map((text) => parseId('usr', text)).filter((id) => id !== undefined),
+  );
+  const groups = Map.groupBy(ids, (id) => homes.get(id) ?? caller.tenant);
+  const outcomes = new Map<string, Outcome>();
+  let changed = 0;
+  for (const [tenant, own] of groups) {
+    try {
+      const there = tenant === caller.tenant ? caller : await callerIn(tenant);
+      const part = await changeSeveralUsers(parts, there, { ...request, ids: own }, dryRun);
+      for (const outcome of part.data) outcomes.set(outcome.id, outcome);
+      changed += part.changed;
+    } catch (cause) {
+      if (groups.size === 1 || !(cause instanceof Refusal) || cause.code !== 'invalid_field') throw cause;
+      const rejected = { outcome: 'rejected', code: cause.code, detail: cause.message } as const;
+      for (const id of own) outcomes.set(id, homes.has(id) ? { id, ...rejected } : { id, outcome: 'not_found' });
+    }
+  }
+  return { dry_run: dryRun, changed, has_more: false, data: ids.flatMap((id) => outcomes.get(id) ?? []) };
 }
 
 /** Locks the role, so that it is not deleted while it is given. @throws Refusal `invalid_field`, `escalation` */

@@ -1,6 +1,7 @@
 /** /v1/iam/users */
 
 import { Type } from 'typebox';
+import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { shows } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
@@ -9,7 +10,7 @@ import { authorize } from '../caller/authorize.ts';
 import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/schemas.ts';
 import type { UserSessionParts } from '../sessions/of-user.ts';
 import { userSessionEndpoints } from '../sessions/routes.ts';
-import { changeSeveralUsers } from './change-several.ts';
+import { changeSeveralUsers, changeUsersOfTenants } from './change-several.ts';
 import { startPasswordReset } from './credentials.ts';
 import { CreatedUser, newUser, PasswordReset, passwordResetRequest, User, userChanges, userFilters } from './entity.ts';
 import { getUser, listUsersPage, userOrders } from './find.ts';
@@ -121,6 +122,13 @@ function severalUsersEndpoint(parts: UserParts): Endpoint {
     query: userTrial,
     answers: shows('The outcome of each user, or with `dry_run` the outcome that it would have.', UserChangesReport),
     refusals: ['escalation'],
-    run: ({ caller, body, query }) => changeSeveralUsers(parts, caller, body, query.dry_run === true),
+    run: (input) => {
+      const { caller, body, query, header } = input;
+      const isDryRun = query.dry_run === true;
+      const reachesAll = isPlatformAdmin(caller.principal) && header('x-tenant-id') === undefined;
+      return body.ids !== undefined && body.filter === undefined && reachesAll
+        ? changeUsersOfTenants(parts, input, { ...body, ids: body.ids }, isDryRun)
+        : changeSeveralUsers(parts, caller, body, isDryRun);
+    },
   });
 }
