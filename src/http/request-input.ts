@@ -1,6 +1,7 @@
 /** Reads the input of an endpoint from a request: parameters, query, and a body of JSON. */
 
 import type { FastifyRequest } from 'fastify';
+import { REPEATED } from '../decision/model.ts';
 import { Refusal } from '../domain/errors.ts';
 import { parseId, type RequestId } from '../domain/ids.ts';
 import type { IncomingRequest } from './authenticate.ts';
@@ -8,10 +9,12 @@ import { isSmall } from './body-limits.ts';
 import { forwardedScheme, type TrustedProxies } from './client-address.ts';
 import type { RawRequestInput } from './endpoint.ts';
 import { parseForm } from './form.ts';
-import { headerValue } from './headers.ts';
+import { headerText, headerValue } from './headers.ts';
 import { parseJson } from './json.ts';
 
 const MAX_PARAMETERS = 64;
+/** Headers whose lines together are one list (RFC 9110, section 5.3). */
+const LISTS: ReadonlySet<string> = new Set(['accept', 'accept-encoding', 'if-none-match']);
 
 /** @param form true: the body is a form in place of JSON */
 export function rawInput(
@@ -28,7 +31,7 @@ export function rawInput(
     allErrors: isSmall(bytes.length, parsed?.values ?? 0),
     query: queryOf(request),
     param: (name) => params[name] ?? '',
-    header: (name) => headerValue(request.raw.rawHeaders, name),
+    header: (name) => (LISTS.has(name) ? headerText : headerValue)(request.raw.rawHeaders, name),
     address: incoming.address,
     throttledAs: incoming.throttledAs,
     scheme: forwardedScheme(request.raw.socket.remoteAddress, request.raw.rawHeaders, trusted),
@@ -51,7 +54,9 @@ function formOf(bytes: Uint8Array, request: FastifyRequest): ParsedBody {
 
 function refuseEncoded({ raw }: FastifyRequest): void {
   const encoding = headerValue(raw.rawHeaders, 'content-encoding');
-  if (encoding !== undefined && encoding !== 'identity')
+  if (encoding === undefined) return;
+  // Content codings are case-insensitive (RFC 9110, section 8.4.1).
+  if (encoding === REPEATED || encoding.toLowerCase() !== 'identity')
     throw new Refusal('unsupported_media_type', 'Send the body unencoded.');
 }
 

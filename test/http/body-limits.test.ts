@@ -157,6 +157,17 @@ describe('a header that is a list', () => {
     expect(outcome(reply)).toBe('400 invalid_parameter');
   });
 
+  test('may be in several lines', async () => {
+    const reply = await h.api('GET', '/v1/iam/audit', {
+      as: h.root.token,
+      headers: { accept: ['application/x-ndjson;q=0.5', 'text/csv'] },
+    });
+    expect(reply.headers['content-type']).toContain('text/csv');
+    const path = '/.well-known/jwks.json';
+    const etag = String((await h.api('GET', path)).headers['etag']);
+    expect((await h.api('GET', path, { headers: { 'if-none-match': ['"other"', etag] } })).status).toBe(304);
+  });
+
   test('of media types is read up to its 64th', async () => {
     const accept = (before: number) => `${'a/b,'.repeat(before)}text/csv;q=1, application/json;q=0`;
     const typeOf = async (before: number) =>

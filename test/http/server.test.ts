@@ -142,6 +142,16 @@ describe('bodies', () => {
     expect(outcome(await post('{}', { ...json, 'content-encoding': 'gzip' }))).toBe('415 unsupported_media_type');
   });
 
+  test('a body with the coding identity, in any case, is one without a coding', async () => {
+    const path = '/v1/auth/login';
+    const as = async (encoding: string) =>
+      outcome(await h.api('POST', path, { headers: { 'content-encoding': encoding }, body: { username: 'x' } }));
+    expect([await as('identity'), await as('Identity'), await as('IDENTITY')]).toEqual(
+      Array(3).fill('422 invalid_field'),
+    );
+    expect(await as('identity, gzip')).toBe('415 unsupported_media_type');
+  });
+
   test('all members at fault are named by JSON pointers, unknown ones among them', async () => {
     const reply = await post('{"email":"no address","department":7,"a/b":1,"roles":["x",2]}');
     expect(outcome(reply)).toBe('422 invalid_field');
