@@ -8,7 +8,7 @@ import { cp, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'no
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, test, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { findCrds } from '../../scripts/lib/tools/crds.ts';
 import { findKubernetesValidate, strictSchemas } from '../../scripts/lib/tools/kubernetes-validate.ts';
@@ -55,6 +55,36 @@ async function rendered(values: object): Promise<readonly Manifest[]> {
 function containerOf(manifests: readonly Manifest[], deployment: string, name: string): unknown {
   return containersOf(podSpecOf(only(manifests, 'Deployment', deployment))).find((one) => at(one, 'name') === name);
 }
+
+test.each([['central'], ['sidecar']])(
+  'labels and annotations that the chart sets itself are in each object once, in the mode %s',
+  async (mode) => {
+    const own = Object.fromEntries(
+      ['name', 'instance', 'version', 'managed-by', 'part-of', 'component'].map((name) => [
+        `app.kubernetes.io/${name}`,
+        'theirs',
+      ]),
+    );
+    const labels = { ...own, 'helm.sh/chart': 'theirs' };
+    const values = {
+      commonLabels: { ...labels, team: 'ai', tier: 'common' },
+      podLabels: { ...labels, tier: 'pod' },
+      podAnnotations: { 'kubectl.kubernetes.io/default-container': 'theirs', note: 'kept' },
+    };
+    const manifests = await rendered(mode === 'sidecar' ? { ...values, ...SIDECAR } : values);
+    for (const manifest of manifests) {
+      const shown = at(manifest, 'metadata', 'labels');
+      expect(shown).toMatchObject({ team: 'ai', tier: 'common', 'app.kubernetes.io/part-of': 'theirs' });
+      expect(at(shown, 'app.kubernetes.io/instance')).toBe('postern');
+    }
+    const deployment = only(manifests, 'Deployment', 'postern');
+    const pod = at(deployment, 'spec', 'template', 'metadata');
+    expect(pod).toMatchObject({
+      labels: { tier: 'pod', team: 'ai', ...Object(at(deployment, 'spec', 'selector', 'matchLabels')) },
+      annotations: { 'kubectl.kubernetes.io/default-container': 'postern', note: 'kept' },
+    });
+  },
+);
 
 describe('images', () => {
   it('come from a registry that has a value of its own', async () => {

@@ -17,15 +17,35 @@
 {{- end -}}
 
 {{- define "postern.labels" -}}
-{{- with .Values.commonLabels }}
-{{- toYaml . }}
-{{ end -}}
+{{- include "postern.ownLabels" . }}
+{{- with include "postern.moreLabels" .Values.commonLabels }}
+{{ . }}
+{{- end }}
+{{- end -}}
+
+{{- define "postern.ownLabels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/name: {{ include "postern.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/part-of: postern
+app.kubernetes.io/part-of: {{ index .Values.commonLabels "app.kubernetes.io/part-of" | default "postern" }}
+{{- end -}}
+
+{{/* Takes labels, and leaves out those that the chart sets itself: an object with a label twice is no valid YAML. */}}
+{{- define "postern.moreLabels" -}}
+{{- with omit . "helm.sh/chart" "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/version" "app.kubernetes.io/managed-by" "app.kubernetes.io/part-of" "app.kubernetes.io/component" }}
+{{- toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Labels of pods. Takes {root, component, injection?}. */}}
+{{- define "postern.podLabels" -}}
+{{- include "postern.ownLabels" .root }}
+app.kubernetes.io/component: {{ .component }}
+{{- with include "postern.moreLabels" (merge (dict) .root.Values.podLabels (.injection | default dict) .root.Values.commonLabels) }}
+{{ . }}
+{{- end }}
 {{- end -}}
 
 {{/* Takes {root, component}. Never changes between releases: selectors are immutable. */}}
