@@ -113,6 +113,18 @@ describe('an exchange', () => {
     expect(long.json['expires_in']).toBe(3600);
   });
 
+  test('gives an access token that ends with the greatest age of its subject token', async () => {
+    const now = Math.floor(Date.now() / 1000);
+    const value = `https://${unique('short')}.example`;
+    const body = { ...issuerBody(unique('short'), value, { create: true }), max_age_seconds: 600, leeway_seconds: 30 };
+    expect(outcome(await h.api('POST', ISSUERS, { as: boss.token, body }))).toBe('201');
+    const aged = (seconds: number, exp = 3000) => exchange(signed({ iss: value, iat: now - seconds, exp: now + exp }));
+    const restOf = async (reply: Promise<Reply>) => Number((await reply).json['expires_in']);
+    expect(await restOf(aged(200))).toSatisfy((seconds: number) => seconds > 380 && seconds <= 400);
+    expect(await restOf(aged(200, 100))).toSatisfy((seconds: number) => seconds > 80 && seconds <= 100);
+    expect(refusedBy(await aged(615))).toBe('400 invalid_request invalid_subject_token');
+  });
+
   test('gives an access token of the key that the subject token proves', async () => {
     const id = await pod();
     const reply = await exchange();

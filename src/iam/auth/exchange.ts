@@ -11,9 +11,10 @@ import { narrowedPatterns } from '../../decision/narrowing.ts';
 import { compilePatterns, patternIntersection } from '../../decision/permissions.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { type IssuerId, makeId, type SessionId } from '../../domain/ids.ts';
-import { claimValue } from '../../identity/claims.ts';
+import type { IssuerTokenTimes } from '../../domain/issuer-token-times.ts';
 import { readCredential } from '../../identity/credential.ts';
-import { readIssuerToken } from '../../identity/issuer-token.ts';
+import { checkIssuerToken, readIssuerToken } from '../../identity/issuer-token.ts';
+import { loadIssuerById } from '../../store/issuer-records.ts';
 import { tenantTransaction } from '../../store/transaction.ts';
 import { auditUsername } from '../change/audit-row.ts';
 import { applyHere } from '../change/change.ts';
@@ -48,7 +49,7 @@ interface Proof {
   readonly principal: Principal;
   readonly snapshot: Snapshot;
   readonly issuerId: IssuerId;
-  /** Seconds until the token's `exp`, at least 1. */
+  /** Seconds until the issuer's tokens of this age and `exp` end, at least 1. */
   readonly restSeconds: number;
 }
 
@@ -96,7 +97,11 @@ function within(scope: readonly string[], principal: Principal, snapshot: Snapsh
   );
 }
 
-async function proofOf({ resolver }: ExchangeParts, token: string, from: Provenance): Promise<Proof | FailureReason> {
+async function proofOf(
+  { db, resolver }: ExchangeParts,
+  token: string,
+  from: Provenance,
+): Promise<Proof | FailureReason> {
   const credential = readCredential(`Bearer ${token}`);
   if (credential.kind === 'api_key' || credential.kind === 'bad_checksum') return 'api_key';
   const { identity, snapshot } = await resolver.resolve(credential, undefined, from.nowMs, from.address);
@@ -110,14 +115,24 @@ async function proofOf({ resolver }: ExchangeParts, token: string, from: Provena
     case 'proved': {
       const { principal } = identity;
       if (principal.provedBy === undefined || snapshot === undefined) return 'own_token';
-      const exp = Number(claimValue(readIssuerToken(token)?.claims ?? {}, 'exp'));
-      const restSeconds = Math.floor(exp - from.nowMs / 1000);
-      // The leeway of the issuer does not extend an access token.
+      const issuer = await loadIssuerById(db.knex, principal.tenantId, principal.provedBy);
+      const read = readIssuerToken(token);
+      const checked = issuer && read && (await checkIssuerToken(read, issuer));
+      if (checked?.kind !== 'valid') return checked?.reason ?? 'ended';
+      const restSeconds = restSecondsOf(checked.times, issuer?.leewaySeconds ?? 0, from.nowMs);
       return restSeconds >= 1 ? { principal, snapshot, issuerId: principal.provedBy, restSeconds } : 'expired';
     }
     default:
       return identity satisfies never;
   }
+}
+
+/**
+ * Returns the seconds until the token's `exp`, or until it is older than `max_age_seconds` of its issuer. The leeway of the
+ * issuer does not extend an access token.
+ */
+function restSecondsOf({ validUntilMs, tooOldFromMs }: IssuerTokenTimes, leewaySeconds: number, nowMs: number): number {
+  return Math.floor((Math.min(validUntilMs, tooOldFromMs) - nowMs) / 1000) - leewaySeconds;
 }
 
 /** Returns the principal that the token proves after all changes that preceded the session. */
