@@ -3,13 +3,14 @@
  * tenant, until half of its lifetime is over.
  *
  * A token belongs to the object of its principal and to its list of roles. The credential cache replaces them when the
- * principal, its roles or its owner change, so a change ends the use of a token without a message.
+ * principal, its roles or its owner change, so a change ends the use of a token without a message. All sessions of a user
+ * have one list of roles, and share the user's token unless their scope is narrower.
  */
 
 import { Semaphore } from '../concurrency/semaphore.ts';
 import type { Allow, Principal } from '../decision/model.ts';
 import { Fault } from '../domain/errors.ts';
-import type { RoleName, TenantId } from '../domain/ids.ts';
+import type { RoleName, TenantId, UserId } from '../domain/ids.ts';
 import type { UnsignedToken } from '../identity/upstream-token.ts';
 import { headerName, putHeader } from './header-options.ts';
 import type { UpstreamTokenHeader } from './header-spellings.ts';
@@ -42,6 +43,9 @@ const MAX_SIGNING = 16;
 const MAX_WAITING = 4096;
 const JTI_BYTES = 16;
 
+/** A user, or the object of another principal. */
+type TokenOwner = UserId | Principal;
+
 interface KeptToken {
   readonly tenant: TenantId;
   readonly roles: readonly RoleName[];
@@ -55,7 +59,7 @@ interface KeptToken {
 export class UpstreamHeaders {
   readonly #parts: UpstreamHeadersParts;
   /** In the order of the newest token of each principal, the oldest first. */
-  readonly #kept = new Map<Principal, readonly KeptToken[]>();
+  readonly #kept = new Map<TokenOwner, readonly KeptToken[]>();
   #keptBytes = 0;
   readonly #signing = new Semaphore({ permits: MAX_SIGNING, maxWaiting: MAX_WAITING });
 
@@ -72,7 +76,7 @@ export class UpstreamHeaders {
    * @throws Fault, also as a rejection, if there is no token: the check must not be allowed then
    */
   of(allow: Allow, nowMs: number): Buffer | Promise<Buffer> {
-    const tokens = this.#kept.get(allow.principal);
+    const tokens = this.#kept.get(ownerOf(allow.principal));
     if (tokens !== undefined) {
       for (const token of tokens) if (this.#isCurrent(token, allow, nowMs)) return token.header;
     }
@@ -112,30 +116,35 @@ export class UpstreamHeaders {
       }),
     };
     const others = tokens.filter((other) => other.tenant !== tenant.id).slice(0, MAX_TENANTS - 1);
-    this.#keep(principal, [made, ...others]);
+    const owner = ownerOf(principal);
+    this.#keep(owner, [made, ...others]);
     this.#forget(nowMs);
-    signing.catch(() => this.#drop(principal, made));
+    signing.catch(() => this.#drop(owner, made));
     return Promise.resolve(made.header);
   }
 
-  #drop(principal: Principal, failed: KeptToken): void {
-    this.#keep(principal, this.#kept.get(principal)?.filter((token) => token !== failed) ?? []);
+  #drop(owner: TokenOwner, failed: KeptToken): void {
+    this.#keep(owner, this.#kept.get(owner)?.filter((token) => token !== failed) ?? []);
   }
 
-  #keep(principal: Principal, tokens: readonly KeptToken[]): void {
-    this.#keptBytes += bytesOf(tokens) - bytesOf(this.#kept.get(principal));
-    this.#kept.delete(principal);
-    if (tokens.length > 0) this.#kept.set(principal, tokens);
+  #keep(owner: TokenOwner, tokens: readonly KeptToken[]): void {
+    this.#keptBytes += bytesOf(tokens) - bytesOf(this.#kept.get(owner));
+    this.#kept.delete(owner);
+    if (tokens.length > 0) this.#kept.set(owner, tokens);
   }
 
   /** Forgets the principals whose newest token is too old to be used again, and the oldest while all take too much. */
   #forget(nowMs: number): void {
-    for (const [principal, tokens] of this.#kept) {
+    for (const [owner, tokens] of this.#kept) {
       const [newest] = tokens;
       if (this.#keptBytes <= MAX_KEPT_BYTES && newest !== undefined && this.#isYoung(newest.madeAtMs, nowMs)) return;
-      this.#keep(principal, []);
+      this.#keep(owner, []);
     }
   }
+}
+
+function ownerOf(principal: Principal): TokenOwner {
+  return principal.kind === 'user' && principal.scope === undefined ? principal.id : principal;
 }
 
 function bytesOf(tokens: readonly KeptToken[] = []): number {

@@ -4,7 +4,7 @@ import type { CredentialResolver } from '../../src/credential-cache/resolution.t
 import type { Allow, Principal } from '../../src/decision/model.ts';
 import { buildRouteTable, parseRoute, type RouteSpec } from '../../src/decision/routes.ts';
 import { Fault } from '../../src/domain/errors.ts';
-import { parseRoleName, parseTenantId } from '../../src/domain/ids.ts';
+import { makeId, parseRoleName, parseTenantId } from '../../src/domain/ids.ts';
 import { type CheckHandlerParts, createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import type { Limiter } from '../../src/extauthz/ports.ts';
 import { createRandomPool } from '../../src/extauthz/random-pool.ts';
@@ -50,6 +50,9 @@ const ALLOW: Allow = {
   promptTokens: 0,
   inlineFiles: 0,
 };
+
+let users = 0;
+const anotherUser = (): Principal => ({ ...USER, id: makeId('usr', ++users, Buffer.alloc(10)) });
 
 let ring: SigningRing;
 beforeAll(async () => {
@@ -252,9 +255,9 @@ describe('a token', () => {
     const tokens = { lifetimeMs: 300_000, prepare: () => ({ kid: 'kid', length: 8192, sign }) };
     const headers = headersOf({ tokens, isPublished: () => true });
     const askAs = (principal: Principal) => headers.of({ ...ALLOW, principal }, madeAtMs);
-    const [first, second] = [{ ...USER }, { ...USER }];
+    const [first, second] = [anotherUser(), anotherUser()];
     await askAs(first);
-    for (let i = 0; i < 10_000; i++) await askAs({ ...USER });
+    for (let i = 0; i < 10_000; i++) await askAs(anotherUser());
     expect(headers.kept.bytes).toBeLessThanOrEqual(64 * 1024 * 1024);
     expect(headers.kept.principals).toBeGreaterThan(7000);
     expect(askAs(first)).toBeInstanceOf(Promise);
@@ -348,7 +351,7 @@ describe('without its token, a check is 503 unavailable', () => {
     const { tokens } = heldSignatures();
     const headers = headersOf({ tokens, isPublished: () => true });
     const other = { ...present(world.snapshot.own), id: present(parseTenantId('other')) };
-    const askAs = (tenant: Allow['tenant']) => headers.of({ ...ALLOW, tenant, principal: { ...USER } }, NOW_MS);
+    const askAs = (tenant: Allow['tenant']) => headers.of({ ...ALLOW, tenant, principal: anotherUser() }, NOW_MS);
     const begun: unknown[] = [];
     expect(() => {
       for (let i = 0; i < 5000; i++) begun.push(askAs(ALLOW.tenant));

@@ -1,6 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { createRemoteJWKSet, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { makeId } from '../../src/domain/ids.ts';
+import { makeId, parseTenantId } from '../../src/domain/ids.ts';
 import { type CheckHandler, createCheckHandler } from '../../src/extauthz/check-handler.ts';
 import { createRandomPool } from '../../src/extauthz/random-pool.ts';
 import { UpstreamHeaders } from '../../src/extauthz/upstream-headers.ts';
@@ -106,6 +107,16 @@ describe('a token for the upstream', () => {
     expect(outcome(ended)).toBe('200');
     for (const credential of [person.token, key.key])
       expect((await check(headersWith('authorization', `Bearer ${credential}`))).status).toBe(401);
+  });
+
+  it('is one for all sessions of a user', async () => {
+    const person = await h.person(ACME, ['developer']);
+    const sessionId = makeId('ses', Date.now(), randomBytes(10));
+    const expires_at = new Date(Date.now() + 3_600_000);
+    await h.db.knex('sessions').insert({ id: sessionId, user_id: person.id, expires_at });
+    const about = { userId: person.id, sessionId, tenantId: parseTenantId(ACME) ?? expect.fail() };
+    const other = await h.tokens.issue({ ...about, nowMs: Date.now(), jti: unique('jti') });
+    expect(await tokenOf(other.token)).toBe(await tokenOf(person.token));
   });
 
   it('names the tenant in which a platform administrator acts', async () => {
