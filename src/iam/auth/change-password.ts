@@ -27,6 +27,9 @@ import { localSubject } from './login.ts';
 import type { AuthParts, LoginParts, Provenance } from './parts.ts';
 import { attemptAt, forgetAccount, withAttemptLimits } from './throttle.ts';
 
+const PASSWORD_ELSEWHERE =
+  'Postern does not have your password. Change it in your directory, or at the provider with which you log in.';
+
 export interface PasswordChange {
   readonly oldPassword: string;
   readonly newPassword: string;
@@ -46,7 +49,7 @@ export async function changePassword(
 ): Promise<void> {
   const { userId, sessionId } = ownSession(caller);
   const found = await passwordUserById(parts.db.knex, userId);
-  if (found?.of_directory === true) throw invalidField('', 'The directory manages your password. Change it there.');
+  if (found?.of_directory === true) throw invalidField('', PASSWORD_ELSEWHERE);
   refuseWeak(parts, change.newPassword, found);
   const attempt = attemptAt(localSubject(userId, found), from.throttledAs);
   await withAttemptLimits(parts, attempt, async () => {
