@@ -27,7 +27,10 @@ export interface FetchRules {
   readonly ca?: string | undefined;
   /** Default: 512 KiB. */
   readonly maxBytes?: number;
-  /** Ends a longer response after `maxBytes`. Default: the request has then failed. */
+  /**
+   * Takes the beginning of a body that is longer than `maxBytes`, breaks off, or does not end in time. Default: the
+   * request has then failed.
+   */
   readonly cutsBody?: boolean;
   /** Bounds everything from the resolution of the host to the last byte. Default: 5 s. */
   readonly timeoutMs?: number;
@@ -157,12 +160,16 @@ async function send(
 async function bodyOf(response: IncomingMessage, maxBytes: number, cuts: boolean): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of response.iterator({ destroyOnReturn: true })) {
-    const piece = Buffer.from(chunk);
-    bytes += piece.length;
-    if (bytes > maxBytes && !cuts) throw new FetchError(`The response has more than ${maxBytes} bytes.`);
-    chunks.push(piece);
-    if (bytes >= maxBytes && cuts) break;
+  try {
+    for await (const chunk of response.iterator({ destroyOnReturn: true })) {
+      const piece = Buffer.from(chunk);
+      bytes += piece.length;
+      if (bytes > maxBytes && !cuts) throw new FetchError(`The response has more than ${maxBytes} bytes.`);
+      chunks.push(piece);
+      if (bytes >= maxBytes && cuts) break;
+    }
+  } catch (error) {
+    if (!cuts) throw error;
   }
   return Buffer.concat(chunks).subarray(0, maxBytes);
 }

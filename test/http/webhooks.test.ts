@@ -481,6 +481,26 @@ describe('a receiver', () => {
     });
   });
 
+  test.each([
+    [200, 'breaks off'],
+    [200, 'does not end'],
+    [410, 'breaks off'],
+    [410, 'does not end'],
+  ])('that answers %i has answered, also if the body %s', async (status, body) => {
+    const acme = await newTenant();
+    const one = await hook(acme, ['key.*']);
+    receiver.answer(one.path, (response) => {
+      response.writeHead(status, { 'content-length': 100 }).write('the beginning');
+      if (body === 'breaks off') setTimeout(() => response.destroy(), 20);
+    });
+    await revokedKey(acme);
+    await publish();
+    await sendDue({ fetch: { ...h.webhooks.fetch, timeoutMs: 500 } });
+    const state = status === 200 ? 'delivered' : 'failed';
+    expect(await deliveries(acme, one)).toMatchObject([{ state, status, answer: 'the beginning' }]);
+    expect((await on(acme, one, 'GET')).json).toMatchObject({ enabled: status === 200 });
+  });
+
   test('whose name resolves to a private address gets nothing, also if it was public before', async () => {
     const acme = await newTenant();
     const one = await hook(acme, ['key.*']);
