@@ -101,6 +101,18 @@ describe('making a key', () => {
     expect(outcome(await create({ user_id: stranger.id }))).toBe('422 invalid_field');
   });
 
+  test('for a user of any tenant belongs to that tenant, if a platform administrator names the user and no tenant', async () => {
+    const owner = await h.person(GLOBEX, ['developer']);
+    const body = { description: 'k', scopes: ['chat:write'], expires_in_days: 1, user_id: owner.id };
+    const headers = { 'idempotency-key': unique('owner') };
+    const reply = await h.api('POST', KEYS, { as: h.root.token, body, headers });
+    expect([outcome(reply), reply.json['tenant_id'], reply.json['user_id']]).toEqual(['201', GLOBEX, owner.id]);
+    const again = await h.api('POST', KEYS, { as: h.root.token, body, headers });
+    expect([again.headers['idempotency-replayed'], again.json['id']]).toEqual(['true', reply.json['id']]);
+    const named = await h.api('POST', KEYS, { as: h.root.token, tenant: ACME, body });
+    expect(outcome(named)).toBe('422 invalid_field');
+  });
+
   test('needs no expiry if the tenant allows that', async () => {
     const put = (settings: object) =>
       h.api('PUT', `/v1/iam/tenants/${GLOBEX}`, { as: h.root.token, body: { settings } });

@@ -1,14 +1,16 @@
 /** /v1/iam/api-keys */
 
 import { isPlatformAdmin } from '../../decision/tenant.ts';
+import { parseId } from '../../domain/ids.ts';
 import { shows } from '../../http/answers.ts';
-import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
+import { type CallerRequestInput, callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
-import type { AdminParts } from '../caller/caller.ts';
+import type { AdminParts, Caller } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedKey, refuseUnneeded } from '../permissions/notices.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { strictly } from '../schema/schemas.ts';
+import { tenantsOfUsers } from '../users/queries.ts';
 import { ApiKey, IssuedApiKey, keyChanges, newKey } from './entity.ts';
 import { importKeys } from './import.ts';
 import { KeyPermission, keyPermissionPage, listKeyPermissions } from './key-permissions.ts';
@@ -46,9 +48,10 @@ export function keyEndpoints(parts: AdminParts & CatalogParts): readonly Endpoin
       query: strictly,
       shows: { description: 'The API key, with its text.', schema: IssuedApiKey },
       refusals: ['escalation', 'quota_exceeded', 'rate_limit_exceeded'],
-      run: async ({ caller, body, query }) => {
+      run: async (input) => {
+        const { body, query } = input;
         if (query.strict === true) refuseUnneeded(parts, body.scopes, '/scopes');
-        return noticedKey(parts, await createKey(parts, caller, body));
+        return noticedKey(parts, await createKey(parts, await callerAtOwner(parts, input, body.user_id), body));
       },
     }),
     keys.get({
@@ -139,13 +142,28 @@ function severalKeysEndpoints(parts: AdminParts): readonly Endpoint[] {
       query: trial,
       answers: shows('The outcome of each key, or with `dry_run` the outcome that it would have.', ApiKeyRevocations),
       run: (input) => {
-        const { caller, body, query, header } = input;
+        const { caller, body, query } = input;
         const isDryRun = query.dry_run === true;
-        const reachesAll = isPlatformAdmin(caller.principal) && header('x-tenant-id') === undefined;
-        return 'ids' in body && reachesAll
+        return 'ids' in body && reachesAll(input)
           ? revokeKeysOfTenants(parts, input, body.ids, isDryRun)
           : revokeSeveralKeys(parts, caller, body, isDryRun);
       },
     }),
   ];
+}
+
+function reachesAll({ caller, header }: Pick<CallerRequestInput<unknown, unknown>, 'caller' | 'header'>): boolean {
+  return isPlatformAdmin(caller.principal) && header('x-tenant-id') === undefined;
+}
+
+/** Returns a platform administrator that names no tenant in the tenant of the owner that it names. */
+async function callerAtOwner(
+  parts: AdminParts,
+  input: Pick<CallerRequestInput<unknown, unknown>, 'caller' | 'callerIn' | 'header'>,
+  owner: string | null | undefined,
+): Promise<Caller> {
+  const { caller, callerIn } = input;
+  const id = typeof owner === 'string' && reachesAll(input) ? parseId('usr', owner) : undefined;
+  const home = id === undefined ? undefined : (await tenantsOfUsers(parts.db.knex, [id])).get(id);
+  return home === undefined || home === caller.tenant ? caller : callerIn(home);
 }
