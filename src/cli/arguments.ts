@@ -70,10 +70,13 @@ export function tenantOption(args: Arguments): TenantId | undefined {
   return tenant;
 }
 
+/** Dates that `Date.parse` reads in other forms have no zone, or that of this machine. */
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i;
+
 /** Returns `--time`; undefined if it is absent. @throws UsageError for a text that is not a time */
 export function timeOption(args: Arguments): string | undefined {
   const time = args.value('time');
-  if (time !== undefined && Number.isNaN(Date.parse(time)))
+  if (time !== undefined && (!RFC_3339.test(time) || Number.isNaN(Date.parse(time))))
     throw new UsageError(`--time ${time} is not an RFC 3339 time. Write it like 2026-11-30T12:00:00Z.`);
   return time;
 }

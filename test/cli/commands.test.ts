@@ -1,7 +1,7 @@
 /** The options of commands follow from the usage text that people read. */
 
 import { expect, it } from 'vitest';
-import { parseArguments, UsageError } from '../../src/cli/arguments.ts';
+import { parseArguments, timeOption, UsageError } from '../../src/cli/arguments.ts';
 import { COMMANDS, optionsOf, readsWords, usage } from '../../src/cli/commands.ts';
 
 it('an option that the usage text shows with a word takes a value, and another one is a flag', () => {
@@ -44,3 +44,10 @@ it.each(COMMANDS.map((command) => [command.words.join(' '), command] as const))(
     expect(() => parseArguments(['--unknown'], options, false)).toThrow(UsageError);
   },
 );
+
+it('--time is an RFC 3339 time with a zone, and no other form of a date', () => {
+  const timeOf = (text: string) => timeOption(parseArguments(['--time', text], { time: 'value' }, false));
+  for (const text of ['2026-11-30T12:00:00Z', '2026-11-30T12:00:00.5+01:00']) expect(timeOf(text)).toBe(text);
+  for (const text of ['2026-11-30', '2026-11-30T12:00:00', '2026-13-30T12:00:00Z', 'Nov 30 2026', '5', ''])
+    expect(() => timeOf(text)).toThrow(UsageError);
+});
