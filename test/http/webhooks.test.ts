@@ -368,6 +368,18 @@ describe('an event', () => {
     expect(await deliveries(acme, one)).toMatchObject([{ state: 'failed', next_attempt_at: null }]);
   });
 
+  test('that no process sent for more than a day, because none ran, is sent', async () => {
+    const acme = await newTenant();
+    const one = await hook(acme, ['key.*']);
+    await revokedKey(acme);
+    await publish();
+    await run(`update webhook_deliveries set next_attempt_at = now() - interval '26 hours', waiting_since = now() - interval '26 hours'
+      where webhook_id = '${one.id}'`);
+    expect(await expireDeliveries(h.db.knex, 10)).toBe(0);
+    await sendDue();
+    expect(typesAt(one)).toEqual(['key.revoked']);
+  });
+
   test('is left out and counted while 10,000 deliveries wait', async () => {
     const acme = await newTenant();
     const one = await hook(acme, ['key.*']);

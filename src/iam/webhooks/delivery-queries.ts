@@ -274,14 +274,16 @@ const EXPIRE = {
   name: 'expire_deliveries',
   text: `update webhook_deliveries set state = 'failed', next_attempt_at = null, error = $1
     where id in (
-      select id from webhook_deliveries where state = 'waiting' and waiting_since < clock_timestamp() - interval '25 hours'
-        and next_attempt_at < clock_timestamp() limit $2 for update skip locked
+      select d.id from webhook_deliveries d join webhooks w on w.id = d.webhook_id
+      where d.state = 'waiting' and d.waiting_since < clock_timestamp() - interval '25 hours'
+        and d.next_attempt_at < clock_timestamp() and not (${SENDABLE}) limit $2 for update of d skip locked
     ) returning id`,
 };
 
-/** Ends the deliveries that waited for a day without an attempt: their webhook or tenant was disabled. */
+/** Ends the deliveries that have waited for a day and whose webhook or tenant is disabled. Others are due, and are sent. */
 export async function expireDeliveries(q: Queryable, most: number): Promise<number> {
-  return (await runPrepared(q, EXPIRE, ['The webhook or its tenant was disabled for a day.', most])).length;
+  return (await runPrepared(q, EXPIRE, ['The delivery waited for a day, and its webhook or tenant is disabled.', most]))
+    .length;
 }
 
 const PRUNE = {
