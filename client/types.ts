@@ -1493,6 +1493,12 @@ export type KeySet = {
   readonly keys: readonly {
     /** The type of the key, `EC`. */
     readonly kty: string;
+    /** The curve of the key, `P-256`. */
+    readonly crv: string;
+    /** The x coordinate of the key, base64url. */
+    readonly x: string;
+    /** The y coordinate of the key, base64url. */
+    readonly y: string;
     /** The id of the key. */
     readonly kid: string;
     /** Always `sig`. */

@@ -22,7 +22,15 @@ const KeySet = component(
   Type.Object({
     keys: Type.Array(
       Type.Object(
-        { kty: Type.String(), kid: Type.String(), use: Type.String(), alg: Type.String() },
+        {
+          kty: Type.String(),
+          crv: Type.String({ description: 'The curve of the key, `P-256`.' }),
+          x: Type.String({ description: 'The x coordinate of the key, base64url.' }),
+          y: Type.String({ description: 'The y coordinate of the key, base64url.' }),
+          kid: Type.String(),
+          use: Type.String(),
+          alg: Type.String(),
+        },
         { additionalProperties: true },
       ),
     ),

@@ -151,6 +151,13 @@ describe('/openapi.json', () => {
     expect(examples.length).toBeGreaterThan(10);
   });
 
+  test('names every member of a published key, which a verifier needs', async () => {
+    const { json } = await h.api('GET', '/.well-known/jwks.json');
+    const [key] = Array.isArray(json['keys']) ? json['keys'].filter(isObject) : [];
+    const described = find('#/components/schemas/KeySet/properties/keys/items/properties');
+    expect(new Set(Object.keys(isObject(described) ? described : {}))).toEqual(new Set(Object.keys(key ?? {})));
+  });
+
   test('stays the same bytes, and is 304 for its current tag', async () => {
     const first = await h.api('GET', '/openapi.json');
     const etag = String(first.headers['etag']);
