@@ -59,16 +59,6 @@ export async function tenantOfKey(q: Queryable, id: KeyId): Promise<TenantId | u
   return (await keys(q).where({ id }).first('tenant_id'))?.tenant_id;
 }
 
-/** Returns the existing tenants of these keys. */
-export async function tenantsOfKeys(q: Queryable, ids: readonly KeyId[]): Promise<ReadonlyMap<string, TenantId>> {
-  const { rows } = await q.raw<{ rows: Pick<KeyRow, 'id' | 'tenant_id'>[] }>(
-    `select k.id, k.tenant_id from api_keys k join tenants t on t.id = k.tenant_id
-     where k.id = any(:ids) and t.deleted_at is null`,
-    { ids },
-  );
-  return new Map(rows.map(({ id, tenant_id: tenant }) => [id, tenant]));
-}
-
 /** Returns the digest of a key in the scope, for an explanation that evaluates the key as if a client had sent it. */
 export async function keyDigest(q: Queryable, scope: TenantScope, id: KeyId): Promise<KeyDigest | undefined> {
   const row = await keys(q).where({ id }).modify(within(scope)).first('digest');

@@ -11,9 +11,10 @@ import type { HeldCaller } from '../caller/hold-caller.ts';
 import { invalidField, refusalIn } from '../caller/refusals.ts';
 import { type AuditedTarget, change, refusedTargets } from '../change/change.ts';
 import { enabledAllowPolicies } from '../policies/queries.ts';
+import { tenantsOf } from '../tenants/queries.ts';
 import { type KeyRow, keyResource } from './entity.ts';
 import { findKeys, keysSize, listKeyIds } from './list-queries.ts';
-import { revokeKeys, tenantsOfKeys } from './queries.ts';
+import { revokeKeys } from './queries.ts';
 import { keyFilterOf } from './read.ts';
 import { type ApiKeyRevocations, MAX_REVOKED, type revocation } from './schemas.ts';
 
@@ -73,8 +74,9 @@ export async function revokeKeysOfTenants(
   dryRun: boolean,
 ): Promise<Revocations> {
   const ids = [...new Set(requested)];
-  const homes = await tenantsOfKeys(
+  const homes = await tenantsOf(
     parts.db.knex,
+    'api_keys',
     ids.map((text) => parseId('key', text)).filter((id) => id !== undefined),
   );
   const rows = new Map<string, KeyRevocation>();

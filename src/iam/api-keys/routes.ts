@@ -1,16 +1,15 @@
 /** /v1/iam/api-keys */
 
-import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { parseId } from '../../domain/ids.ts';
 import { shows } from '../../http/answers.ts';
 import { type CallerRequestInput, callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
-import type { AdminParts, Caller } from '../caller/caller.ts';
+import { type AdminParts, type Caller, reachesAllTenants } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedKey, refuseUnneeded } from '../permissions/notices.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { strictly } from '../schema/schemas.ts';
-import { tenantsOfUsers } from '../users/queries.ts';
+import { tenantsOf } from '../tenants/queries.ts';
 import { ApiKey, IssuedApiKey, keyChanges, newKey } from './entity.ts';
 import { importKeys } from './import.ts';
 import { KeyPermission, keyPermissionPage, listKeyPermissions } from './key-permissions.ts';
@@ -144,16 +143,12 @@ function severalKeysEndpoints(parts: AdminParts): readonly Endpoint[] {
       run: (input) => {
         const { caller, body, query } = input;
         const isDryRun = query.dry_run === true;
-        return 'ids' in body && reachesAll(input)
+        return 'ids' in body && reachesAllTenants(input)
           ? revokeKeysOfTenants(parts, input, body.ids, isDryRun)
           : revokeSeveralKeys(parts, caller, body, isDryRun);
       },
     }),
   ];
-}
-
-function reachesAll({ caller, header }: Pick<CallerRequestInput<unknown, unknown>, 'caller' | 'header'>): boolean {
-  return isPlatformAdmin(caller.principal) && header('x-tenant-id') === undefined;
 }
 
 /** Returns a platform administrator that names no tenant in the tenant of the owner that it names. */
@@ -163,7 +158,7 @@ async function callerAtOwner(
   owner: string | null | undefined,
 ): Promise<Caller> {
   const { caller, callerIn } = input;
-  const id = typeof owner === 'string' && reachesAll(input) ? parseId('usr', owner) : undefined;
-  const home = id === undefined ? undefined : (await tenantsOfUsers(parts.db.knex, [id])).get(id);
+  const id = typeof owner === 'string' && reachesAllTenants(input) ? parseId('usr', owner) : undefined;
+  const home = id === undefined ? undefined : (await tenantsOf(parts.db.knex, 'users', [id])).get(id);
   return home === undefined || home === caller.tenant ? caller : callerIn(home);
 }

@@ -1,6 +1,7 @@
 /** The caller of a use case, and the services that use cases need. */
 
 import type { Principal, Snapshot } from '../../decision/model.ts';
+import { isPlatformAdmin } from '../../decision/tenant.ts';
 import type { KeyDigest, RequestId, TenantId, UserId } from '../../domain/ids.ts';
 import type { Passwords } from '../../identity/passwords.ts';
 import type { Database } from '../../store/database.ts';
@@ -67,4 +68,12 @@ export interface AdminParts {
   readonly passwords: PasswordHasher;
   /** Absent: callers have no write rate. */
   readonly writes?: WriteRate;
+}
+
+/** Reports whether the request reaches users and keys of any tenant by their ids: a platform administrator's that names no tenant. */
+export function reachesAllTenants(input: {
+  readonly caller: Caller;
+  readonly header: (name: string) => unknown;
+}): boolean {
+  return isPlatformAdmin(input.caller.principal) && input.header('x-tenant-id') === undefined;
 }

@@ -66,6 +66,20 @@ export async function deleteTenantRow(q: Queryable, id: TenantId): Promise<void>
   await tenants(q).where('id', id).update({ deleted_at: now, updated_at: now });
 }
 
+/** Returns the existing tenants of these users or keys. */
+export async function tenantsOf(
+  q: Queryable,
+  table: 'users' | 'api_keys',
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, TenantId>> {
+  const { rows } = await q.raw<{ rows: { id: string; tenant_id: TenantId }[] }>(
+    `select o.id, o.tenant_id from ${table} o join tenants t on t.id = o.tenant_id
+     where o.id = any(:ids) and t.deleted_at is null`,
+    { ids },
+  );
+  return new Map(rows.map(({ id, tenant_id }) => [id, tenant_id]));
+}
+
 export async function hasUsers(q: Queryable, id: TenantId): Promise<boolean> {
   return (await q('users').where('tenant_id', id).first('id')) !== undefined;
 }

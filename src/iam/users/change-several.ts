@@ -15,12 +15,13 @@ import { type AuditedTarget, change, refusedTargets } from '../change/change.ts'
 import { enabledAllowPolicies } from '../policies/queries.ts';
 import { lockRoles } from '../roles/lock-queries.ts';
 import { endSessionsOfUsers } from '../sessions/queries.ts';
+import { tenantsOf } from '../tenants/queries.ts';
 import { localAdministrators, lockAdministrators } from './administrator-queries.ts';
 import { refuseWithoutAdministrator, sortedRoles } from './checks.ts';
 import { rolesOfUser, type UserRow } from './entity.ts';
 import { findUsers, listUserIds, type PendingChange } from './list-queries.ts';
 import { discardPasswordSetupsOf } from './password-queries.ts';
-import { deactivateUsers, giveRole, takeRole, tenantsOfUsers } from './queries.ts';
+import { deactivateUsers, giveRole, takeRole } from './queries.ts';
 import { MAX_CHANGED, type severalUsers, type UserChangesReport } from './several-schemas.ts';
 
 type Request = Static<typeof severalUsers>;
@@ -83,8 +84,9 @@ export async function changeUsersOfTenants(
   dryRun: boolean,
 ): Promise<Report> {
   const ids = [...new Set(request.ids)];
-  const homes = await tenantsOfUsers(
+  const homes = await tenantsOf(
     parts.db.knex,
+    'users',
     ids.map((text) => parseId('usr', text)).filter((id) => id !== undefined),
   );
   const groups = Map.groupBy(ids, (id) => homes.get(id) ?? caller.tenant);

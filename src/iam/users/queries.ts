@@ -197,16 +197,6 @@ export async function isRoleGiven(q: Queryable, tenant: TenantId, role: RoleName
   return (await q('user_roles').where({ tenant_id: tenant, role_name: role }).first('user_id')) !== undefined;
 }
 
-/** Returns the existing tenants of these users. */
-export async function tenantsOfUsers(q: Queryable, ids: readonly UserId[]): Promise<ReadonlyMap<string, TenantId>> {
-  const { rows } = await q.raw<{ rows: Pick<UserRow, 'id' | 'tenant_id'>[] }>(
-    `select u.id, u.tenant_id from users u join tenants t on t.id = u.tenant_id
-     where u.id = any(:ids) and t.deleted_at is null`,
-    { ids },
-  );
-  return new Map(rows.map(({ id, tenant_id: tenant }) => [id, tenant]));
-}
-
 /** Returns the tenant of a user within the scope; undefined if there is no such user in it. */
 export async function tenantOfUser(q: Queryable, scope: TenantScope, id: UserId): Promise<TenantId | undefined> {
   return (await users(q).where({ id }).modify(within(scope)).first('tenant_id'))?.tenant_id;

@@ -1,12 +1,12 @@
 /** /v1/iam/users */
 
 import { Type } from 'typebox';
-import { isPlatformAdmin } from '../../decision/tenant.ts';
 import { shows } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { ReauthenticationParts } from '../auth/reauthenticate.ts';
 import { authorize } from '../caller/authorize.ts';
+import { reachesAllTenants } from '../caller/caller.ts';
 import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/schemas.ts';
 import type { UserSessionParts } from '../sessions/of-user.ts';
 import { userSessionEndpoints } from '../sessions/routes.ts';
@@ -123,10 +123,9 @@ function severalUsersEndpoint(parts: UserParts): Endpoint {
     answers: shows('The outcome of each user, or with `dry_run` the outcome that it would have.', UserChangesReport),
     refusals: ['escalation'],
     run: (input) => {
-      const { caller, body, query, header } = input;
+      const { caller, body, query } = input;
       const isDryRun = query.dry_run === true;
-      const reachesAll = isPlatformAdmin(caller.principal) && header('x-tenant-id') === undefined;
-      return body.ids !== undefined && body.filter === undefined && reachesAll
+      return body.ids !== undefined && body.filter === undefined && reachesAllTenants(input)
         ? changeUsersOfTenants(parts, input, { ...body, ids: body.ids }, isDryRun)
         : changeSeveralUsers(parts, caller, body, isDryRun);
     },
