@@ -32,7 +32,7 @@ const USER_FILTERS: readonly (readonly [name: string, query: string])[] = [
   ['q that 1 in 250 has', 'q=123'],
   ['q that 1 in 1300 has', 'q=ada+smith'],
   ['q that ten have', 'q=zbigniew'],
-  ['q without a match', 'q=nobody+at+all'],
+  ['q without a match', 'q=no+such+text'],
   ['q of two letters without a match', 'q=qz'],
   ['q and role (1 in 50, 1 in 100)', 'q=smith&role=auditor'],
   ['q and role (1 in 8, the last)', 'q=engineering&role=newcomer'],
