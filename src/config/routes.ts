@@ -36,7 +36,7 @@ export const ROUTE_MEMBERS: Readonly<Record<keyof RouteSpec, Member>> = {
   },
   collection: {
     ...SOURCE,
-    help: 'Where the collection is: `body`, `path` or `unknown`. Default: the route has no collection.',
+    help: 'Where the collection is: `body`, `path` or `unknown`. If the route reads the body (`model: body` or `tokens`), `path` counts the collections of the body as well. Default: the route has no collection.',
   },
   tokens: { ...FLAG, help: 'Whether the request spends tokens. Default: false.' },
   upgrade: { ...FLAG, help: 'Whether the request may upgrade to a WebSocket. Default: false.' },

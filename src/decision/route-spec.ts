@@ -71,17 +71,19 @@ export function parseRoute(spec: RouteSpec, counts: Route['counts'] = 'none', re
   if (spec.collection === 'path' && !hasVariable(template.parts, 'collection')) {
     return error('collection: path needs {collection} or {collection+} in the path');
   }
+  const readsBody = spec.model === 'body' || spec.collection === 'body' || spec.tokens === true;
   const route: Route = {
     method: spec.method,
     template: template.text,
     permissions,
     model: spec.model ?? 'none',
-    collection: spec.collection ?? 'none',
+    // All collections that a body names count, together with the one of the path.
+    collection: spec.collection === 'path' && readsBody ? 'body' : (spec.collection ?? 'none'),
     agent: hasVariable(template.parts, 'agent') ? 'path' : 'none',
     tokens: spec.tokens ?? false,
     upgrade: spec.upgrade ?? false,
     counts,
-    readsBody: spec.model === 'body' || spec.collection === 'body' || spec.tokens === true,
+    readsBody,
     readsPrompts: spec.tokens === true && COMPLETIONS.test(template.text),
     usageOnRequest: spec.tokens === true && ALL_COMPLETIONS.test(template.text),
     reportsUsage,

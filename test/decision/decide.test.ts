@@ -388,6 +388,39 @@ describe('a tenant that requires the usage of streams', () => {
   });
 });
 
+describe('a collection in the path of a route that reads the body', () => {
+  const answer = (collection: 'path' | 'body' | undefined, body: object, constraints: ResourceConstraints) => {
+    const spec = { method: 'POST', path: '/kb/{collection}/ask', permission: 'kb:ask', model: 'body' } as const;
+    const parsed = parseRoute(collection === undefined ? spec : { ...spec, collection });
+    if (parsed.kind === 'error') throw new Error(parsed.message);
+    const own = buildRouteTable([parsed.route]);
+    if (own.kind === 'error') throw new Error(own.message);
+    const view = compileTenant(record());
+    const snapshot = { own: view, effective: view, global: compilePolicies([]), builtinRoles };
+    const input = checkInput({
+      method: 'POST',
+      path: '/kb/hr/ask',
+      contentType: 'application/json',
+      body: new TextEncoder().encode(JSON.stringify({ model: 'm', ...body })),
+    });
+    return told(decide(matchRoute(own.table, input), input, keyWith(['kb:*'], constraints), snapshot, NOW));
+  };
+
+  test.each(['path', 'body'] as const)('counts together with those of the body, for the source %s', (source) => {
+    const hr = { collections: ['hr'] };
+    expect(answer(source, {}, hr)).toBe('allow');
+    expect(answer(source, { collection: 'hr', collections: ['hr'] }, hr)).toBe('allow');
+    expect(answer(source, { collection: 'finance' }, hr)).toBe('resource_not_permitted');
+    expect(answer(source, { collections: ['hr', 'finance'] }, hr)).toBe('resource_not_permitted');
+    expect(answer(source, { collections: ['finance'] }, { collections: ['finance'] })).toBe('resource_not_permitted');
+    expect(answer(source, { collections: ['finance'] }, { collections: ['hr', 'finance'] })).toBe('allow');
+  });
+
+  test('is none of the request, like those of the body, if the route takes no collection', () => {
+    expect(answer(undefined, { collections: ['finance'] }, { collections: [] })).toBe('allow');
+  });
+});
+
 describe('a denial', () => {
   test('for a missing permission names it, the first of two', () => {
     const denied = ask(

@@ -329,6 +329,38 @@ test('the witness of a box names its resources, although a path loses a slash at
   checkBoxes(change, difference);
 });
 
+describe('a route that names one collection in its path and others in its body', () => {
+  const tenant = compileTenant({ id: TENANT, status: 'active', settings: {}, quotas: {}, roles: [], policies: [] });
+  const before: Snapshot = { own: tenant, effective: tenant, global: compilePolicies([]), builtinRoles };
+  const changeBy = (policy: PolicyRecord): RuleChange => ({
+    before,
+    after: withProposal(before, { roles: [], policies: [policy], globalPolicies: [] }),
+    groups: [{ principal: userWith(policy.effect === 'deny' ? ['developer'] : [], 1), count: 1 }],
+  });
+
+  test('shows a change of names that only the body can have by a request with another name in the path', () => {
+    const change = changeBy(policyNamed('deep', { resources: ['collections/a/*'] }));
+    const difference = differenceOf(change);
+    expect(difference).toMatchObject({
+      complete: true,
+      newlyDenied: [
+        { witness: { path: expect.stringMatching(/^\/both\/[^/]+$/), body: expect.stringContaining('"a/') } },
+      ],
+    });
+    checkBoxes(change, difference);
+  });
+
+  test('is not changed by a rule for names of which no path can have one', () => {
+    const allowed = (glob: string) => {
+      const resources = ['models/*', `collections/${glob}`];
+      const { complete, newlyAllowed } = differenceOf(changeBy(policyNamed('deep', { effect: 'allow', resources })));
+      return [complete, newlyAllowed.filter((box) => typeof box.resources.collections === 'object').length];
+    };
+    expect(allowed('a/*')).toEqual([true, 0]);
+    expect(allowed('a*')).toEqual([true, 1]);
+  });
+});
+
 interface Example {
   readonly name: string;
   readonly stored?: Pick<Partial<Proposal>, 'policies' | 'roles'>;

@@ -118,7 +118,8 @@ class Computation {
         names = yield* this.#nameAxis(kind, form, shapes, relevant);
         this.#names.set(key, names);
       }
-      axes.push(kindAxis(one, names));
+      const inPath = one.many && one.inPath !== undefined ? yield* names.namesOf(one.inPath) : undefined;
+      axes.push({ ...kindAxis(one, names), inPath });
     }
     return axes;
   }

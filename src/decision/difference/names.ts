@@ -153,6 +153,12 @@ export class NameAxis {
     for (const index of positionsOf(mask & this.named)) yield this.#classes[index]?.witness ?? '';
   }
 
+  /** Returns a name of each class that has names of a narrower form. */
+  *namesOf(form: NameForm): Steps<readonly string[]> {
+    const classes = yield* classesOf(this.#automaton, form);
+    return classes.map(({ witness }) => witness);
+  }
+
   /** Describes a set as few sets of patterns, each with its part of the set. The parts do not overlap. */
   describe(mask: bigint): readonly DescribedNames[] {
     const wanted = mask & this.named;

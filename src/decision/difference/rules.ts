@@ -223,6 +223,8 @@ export interface KindAxis {
   readonly kind: ResourceKind;
   readonly names: NameAxis;
   readonly axis: Axis;
+  /** If every request has one of several resources in its path: a name for the path of each class that has one. */
+  readonly inPath?: readonly string[] | undefined;
 }
 
 export function kindAxis({ kind, many, named, unnamed }: ShapeKind, names: NameAxis): KindAxis {

@@ -10,6 +10,8 @@ import type { NameForm } from './names.ts';
 export interface ShapeKind {
   readonly kind: ResourceKind;
   readonly form: NameForm;
+  /** The form of the name that every route has in its path; undefined if a route has none there. */
+  readonly inPath: NameForm | undefined;
   /** True if a request may have several. */
   readonly many: boolean;
   readonly named: boolean;
@@ -46,21 +48,28 @@ function kindOf(kind: ResourceKind, route: Route, tenant: TenantView | undefined
   if (source === 'none') return undefined;
   const template = parseTemplate(route.template);
   const inPath = template.kind === 'template' ? variableOf(template.parts, variable) : undefined;
+  const pathForm = inPath?.kind === 'more' ? 'segments' : 'segment';
   const inBody = source === 'body';
   const hasDefault = kind === 'models' && tenant?.settings.default_model !== undefined;
   return {
     kind,
-    form: inBody ? 'text' : inPath?.kind === 'more' ? 'segments' : 'segment',
+    form: inBody ? 'text' : pathForm,
+    inPath: inPath && pathForm,
     many: (inBody && kind === 'collections') || (inPath !== undefined && source !== 'path'),
     named: inBody || inPath !== undefined,
     unnamed: source === 'unknown' || (inBody && inPath === undefined && !hasDefault),
   };
 }
 
+function widerForm(one: NameForm, other: NameForm): NameForm {
+  return FORMS.findLast((form) => form === one || form === other) ?? 'text';
+}
+
 function union(one: ShapeKind, other: ShapeKind): ShapeKind {
   return {
     kind: one.kind,
-    form: FORMS.findLast((form) => form === one.form || form === other.form) ?? 'text',
+    form: widerForm(one.form, other.form),
+    inPath: one.inPath && other.inPath && widerForm(one.inPath, other.inPath),
     many: one.many || other.many,
     named: one.named || other.named,
     unnamed: one.unnamed || other.unnamed,

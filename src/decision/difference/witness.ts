@@ -68,7 +68,11 @@ function instantAfter({ clocks }: ConditionAxes, parts: readonly RegionPart[], n
 const MAX_TRIED = 3;
 
 /** Returns resources of a region, of which routes may accept some more readily than others. */
-function* resourcesIn(kinds: readonly KindAxis[], region: Region): Generator<readonly Resource[]> {
+function* resourcesIn(
+  kinds: readonly KindAxis[],
+  region: Region,
+  pathNames: readonly Resource[],
+): Generator<readonly Resource[]> {
   const sets = kinds.flatMap(({ kind, names }, index) => {
     const part = region[index];
     if (part === undefined) return [];
@@ -84,8 +88,25 @@ function* resourcesIn(kinds: readonly KindAxis[], region: Region): Generator<rea
       return isPossible ? { kind, name: undefined } : (resources[index] ?? { kind, name: undefined });
     });
     yield resources;
+    // A path takes the first name of a kind.
+    if (pathNames.length > 0) yield [...pathNames, ...resources];
     if (turn === 0) yield unnamed;
   }
+}
+
+/**
+ * Returns a name for the path of each kind of which every request has one there; undefined if the region has no such name,
+ * and therefore no request.
+ */
+function pathNamesIn(kinds: readonly KindAxis[], region: Region): readonly Resource[] | undefined {
+  const found: Resource[] = [];
+  for (const [index, { kind, names, inPath }] of kinds.entries()) {
+    if (inPath === undefined) continue;
+    const name = inPath.find((one) => (names.classOf(one) & (region[index]?.each ?? 0n)) !== 0n);
+    if (name === undefined) return undefined;
+    found.push({ kind, name });
+  }
+  return found;
 }
 
 /** Returns the path of a request that names resources in it; undefined if the template cannot name them. */
@@ -168,7 +189,9 @@ export function findWitness(query: WitnessQuery, versions: Versions, routes: Rou
     );
     return one === other ? 'unknown' : { ...about, method: undefined, path: undefined, body: undefined, resources: [] };
   }
-  for (const resources of resourcesIn(kinds, region)) {
+  const pathNames = pathNamesIn(kinds, region);
+  if (pathNames === undefined) return 'none';
+  for (const resources of resourcesIn(kinds, region, pathNames)) {
     for (const route of shape.routes) {
       for (const rest of ['', 'x']) {
         const request = requestOf(route, resources, rest);
