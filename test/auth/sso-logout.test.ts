@@ -97,6 +97,44 @@ describe('a logout token', () => {
     expect((await send(shared, shared.provider.logoutToken({ sub: 'stranger' }))).status).toBe(200);
   });
 
+  test.each<[string, string, Record<string, string | undefined>]>([
+    ['of its subject', 'ends it', { sub: 'ada' }],
+    ['of its session at the provider', 'ends it', { sub: undefined, sid: 'now' }],
+    ['of its subject and session', 'ends it', { sub: 'ada', sid: 'now' }],
+    ['of another subject', 'leaves it', { sub: 'eve' }],
+    ['of another session', 'leaves it', { sub: 'ada', sid: 'earlier' }],
+  ])('%s that arrives while a login is under way %s', async (_name, outcome, claims) => {
+    const ends = outcome === 'ends it';
+    const own = await issuer();
+    const earlier = await logIn(own, 'ada', 'earlier');
+    own.provider.beforeToken = async () => {
+      own.provider.beforeToken = () => Promise.resolve();
+      expect((await send(own, own.provider.logoutToken(claims))).status).toBe(200);
+    };
+    const browser = new Browser(h);
+    const end = await browser.logIn(own, { claims: { sub: 'ada', sid: 'now' } });
+    expect(end).toBe(ends ? '/console/sign-in?sso_error=denied' : '/console/signed-in');
+    expect((await browser.refresh()).status).toBe(ends ? 401 : 200);
+    expect(await isIn(earlier)).toBe(!('sub' in claims && claims['sub'] === 'ada' && claims['sid'] !== 'now'));
+    const { rows } = await h.db.knex.raw<{ rows: { n: number }[] }>(
+      `select count(*)::int as n from sessions where issuer_id = :id and sso_sid = 'now' and ended_at is null`,
+      { id: own.id },
+    );
+    expect(rows[0]?.n).toBe(ends ? 0 : 1);
+    // The logout does not count for a login that begins after it.
+    expect(await isIn(await logIn(own, 'ada', 'now'))).toBe(true);
+  });
+
+  test('that was used before ends no login that is under way', async () => {
+    const own = await issuer();
+    const token = own.provider.logoutToken({ sub: 'ada' });
+    expect((await send(own, token)).status).toBe(200);
+    own.provider.beforeToken = async () => {
+      expect((await send(own, token)).status).toBe(400);
+    };
+    expect(await isIn(await logIn(own, 'ada', 'one'))).toBe(true);
+  });
+
   test('that a new key signed is accepted after one fetch of the keys', async () => {
     const own = await issuer();
     const session = await logIn(own, 'ada', 'one');

@@ -26,8 +26,16 @@ import { endSession } from '../sessions/queries.ts';
 import { sealIdToken } from './id-token.ts';
 import type { SsoError, SsoParts } from './parts.ts';
 import { ProviderError } from './provider.ts';
-import { findSsoIssuer, findSsoUser, keepIdToken, type SsoIssuer, type SsoUser, useOnce } from './queries.ts';
-import { newState, openState, type SsoState, STATE_KEPT_MS, sealState, stateDigest } from './state.ts';
+import {
+  findSsoIssuer,
+  findSsoUser,
+  isLoggedOut,
+  keepIdToken,
+  type SsoIssuer,
+  type SsoUser,
+  useOnce,
+} from './queries.ts';
+import { logoutDigest, newState, openState, type SsoState, STATE_KEPT_MS, sealState, stateDigest } from './state.ts';
 
 interface Started {
   readonly kind: 'started';
@@ -135,7 +143,7 @@ async function finish(
         if (current === undefined) return await fail('unknown_issuer', 'issuer_disabled');
         const reason = refusedFor(current, found.claims);
         if (reason !== undefined) return await fail('invalid', reason);
-        return await enter(parts, current, found.claims, found.idToken, attempt, from, fail);
+        return await enter(parts, current, { ...found, state }, attempt, from, fail);
       }
       default:
         return found satisfies never;
@@ -179,11 +187,16 @@ interface Known {
 
 type Fail = (error: SsoError, reason: string, known?: Known) => Promise<Failed>;
 
+interface Proof {
+  readonly claims: Claims;
+  readonly idToken: string;
+  readonly state: SsoState;
+}
+
 async function enter(
   parts: SsoParts,
   issuer: SsoIssuer,
-  claims: Claims,
-  idToken: string,
+  { claims, idToken, state }: Proof,
   attempt: LoginAttempt,
   from: Provenance,
   fail: Fail,
@@ -205,7 +218,8 @@ async function enter(
     details: { issuer: issuer.name, subject },
   });
   const { session, token, audit } = beginning;
-  const sid = claims['sid'];
+  const sid = typeof claims['sid'] === 'string' && isSubject(claims['sid']) ? claims['sid'] : undefined;
+  const sub = String(claims['sub']);
   const refused = await tenantTransaction(parts.db, issuer.tenantId, async (trx) => {
     const held = await findSsoIssuer(trx, issuer.id, 'share');
     if (held === undefined || refusedFor(held, claims) !== undefined) return 'ended';
@@ -213,7 +227,7 @@ async function enter(
       session,
       owner: { kind: 'user', id: user.id },
       issuerId: issuer.id,
-      sso: { sid: typeof sid === 'string' && isSubject(sid) ? sid : undefined, subject: String(claims['sub']) },
+      sso: { sid, subject: sub },
       token,
       audit: { ...audit, actorId: user.id, targetId: user.id },
     });
@@ -228,9 +242,18 @@ async function enter(
     await returnAttempt(trx, attempt);
     return undefined;
   });
+  // The provider may have ended its session while this one began. Its logout found no session here.
+  const names = [
+    logoutDigest(issuer.id, sid, sub),
+    logoutDigest(issuer.id, undefined, sub),
+    logoutDigest(issuer.id, sid, undefined),
+  ];
+  const isOver = refused === undefined && (await isLoggedOut(parts.db.knex, stateDigest(state), names));
+  if (isOver) await tenantTransaction(parts.db, issuer.tenantId, (trx) => endSession(trx, session.id));
   // The roles may have changed, also if the user may not log in.
   await applyHere(parts);
   if (refused !== undefined) return fail('no_account', refused, { subject, user });
+  if (isOver) return fail('denied', 'logged_out', { subject, user });
   return { kind: 'begun', pair: await pair(user.id) };
 }
 

@@ -14,7 +14,8 @@ import { applyHere } from '../change/change.ts';
 import { openIdToken } from './id-token.ts';
 import { SIGN_IN, type SsoParts } from './parts.ts';
 import { ProviderError } from './provider.ts';
-import { endSsoSessions, findSsoIssuer, issuerOfSession, type SsoIssuer, useOnce } from './queries.ts';
+import { endSsoSessions, findSsoIssuer, issuerOfSession, noteLogout, type SsoIssuer, useOnce } from './queries.ts';
+import { logoutDigest, STATE_KEPT_MS } from './state.ts';
 
 /** The shortest time between two fetches of an issuer's keys that unknown keys cause. */
 const REFRESH_EVERY_MS = 5_000;
@@ -35,8 +36,9 @@ export async function logoutByProvider(
   const logout = await verified(parts, issuer, token, from);
   if (logout === undefined) return false;
   const { sid, subject, jti } = logout;
+  const digest = opaqueDigest(`logout ${issuer.id} ${jti}`);
+  await noteLogout(parts.db.knex, logoutDigest(issuer.id, sid, subject), digest, STATE_KEPT_MS);
   const ended = await tenantTransaction(parts.db, issuer.tenantId, async (trx) => {
-    const digest = opaqueDigest(`logout ${issuer.id} ${jti}`);
     if (!(await useOnce(trx, digest, 2 * LOGOUT_TOKEN_AGE_MS))) return undefined;
     const sessions = await endSsoSessions(trx, { issuerId: issuer.id, sid, subject });
     for (const { id, userId } of sessions) {

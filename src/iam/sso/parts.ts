@@ -38,7 +38,7 @@ export type SsoError =
   | 'unknown_issuer'
   /** The browser did not begin this login, or began it more than 10 min ago, or it was finished before. */
   | 'expired'
-  /** The provider did not log the user in. */
+  /** The provider did not log the user in, or logged it out again. */
   | 'denied'
   /** The answer of the provider is not valid, or not sufficient. */
   | 'invalid'

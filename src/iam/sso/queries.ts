@@ -80,6 +80,34 @@ export async function useOnce(q: Queryable, digest: Uint8Array, keptMs: number):
   return rowCount === 1;
 }
 
+/**
+ * Notes that a provider ended logins, for the logins of the same names that are under way: their sessions begin after the
+ * statement that ends sessions. Call it before that statement, and commit it.
+ * @param once the digest of the logout token; a token that was used before notes nothing
+ */
+export async function noteLogout(q: Queryable, named: Uint8Array, once: Uint8Array, keptMs: number): Promise<void> {
+  await q.raw(
+    `insert into sso_used (digest, expires_at)
+     select :named, clock_timestamp() + :keptMs * interval '1 millisecond'
+     where not exists (select from sso_used where digest = :once)
+     on conflict (digest) do update set expires_at = excluded.expires_at`,
+    { named, once, keptMs },
+  );
+}
+
+/**
+ * Reports whether a provider ended a login after its state was used. Both are kept for the same time. Call it after the
+ * session's commit.
+ */
+export async function isLoggedOut(q: Queryable, state: Uint8Array, named: readonly Uint8Array[]): Promise<boolean> {
+  const { rows } = await q.raw<{ rows: { found: boolean }[] }>(
+    `select exists (select from sso_used l join sso_used s on s.digest = :state
+       where l.digest = any(cast(:named as bytea[])) and l.expires_at >= s.expires_at) as found`,
+    { state, named },
+  );
+  return rows[0]?.found === true;
+}
+
 /** Removes a batch of used values that are rejected for their age, and returns their number. */
 export async function pruneUsed(q: Queryable, batch: number): Promise<number> {
   const { rowCount } = await q.raw<{ rowCount: number }>(

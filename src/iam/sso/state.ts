@@ -95,3 +95,8 @@ function parsed(value: unknown): SsoState | undefined {
 export function stateDigest({ state }: SsoState): Buffer {
   return opaqueDigest(`state ${state}`);
 }
+
+/** The digest under which a logout of a session or a subject at the provider is remembered. */
+export function logoutDigest(issuer: IssuerId, sid: string | undefined, subject: string | undefined): Buffer {
+  return opaqueDigest(`logged out ${issuer} ${JSON.stringify([sid ?? null, subject ?? null])}`);
+}
