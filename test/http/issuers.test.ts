@@ -556,13 +556,22 @@ describe('the end of tokens', () => {
     expect(failed(await post(id, 'revoke-before', { time }))).toMatchObject(['422 invalid_field', [{ path: '/time' }]]);
   });
 
+  const TEAM = { claim: 'team', in: ['blue', 'red'] };
+
   test.each<[string, object, readonly [boolean, boolean]]>([
     ['disabling', { enabled: false }, [true, true]],
     ['removing its users', { users: null, sso: null }, [true, true]],
     ['removing its login', { sso: null }, [false, true]],
     ['another label', { sso: { client_id: 'console', label: 'Other' } }, [false, false]],
-  ])('%s ends the sessions that began with it', async (_name, changes, ended) => {
-    const id = await made({ users: {}, sso: { client_id: 'console', label: 'Log in' } });
+    ['another client of its login', { sso: { client_id: 'other', label: 'Log in' } }, [false, true]],
+    ['a required_acr', { sso: { client_id: 'console', label: 'Log in', required_acr: 'mfa' } }, [false, true]],
+    ['a further required claim', { required_claims: [TEAM, { claim: 'hd', in: ['acme.example'] }] }, [true, true]],
+    ['a stricter required claim', { required_claims: [{ claim: 'team', in: ['blue'] }] }, [true, true]],
+    ['a weaker required claim', { required_claims: [{ claim: 'team', in: ['*'] }] }, [false, false]],
+    ['the same required claim', { required_claims: [TEAM] }, [false, false]],
+    ['no required claim', { required_claims: [] }, [false, false]],
+  ])('%s ends exactly the sessions whose tokens the issuer may refuse now', async (_name, changes, ended) => {
+    const id = await made({ users: {}, required_claims: [TEAM], sso: { client_id: 'console', label: 'Log in' } });
     const user = await linked(id, []);
     const [exchanged, login] = [await session(id, user), await session(id, user, true)];
     expect(outcome(await put(id, changes))).toBe('200');

@@ -56,7 +56,7 @@ function acceptsFurther(before: IssuerValues, after: IssuerValues): boolean {
     hasMore(before.audiences, after.audiences) ||
     hasMore(before.algorithms, after.algorithms) ||
     hasMore(typesOf(before), typesOf(after)) ||
-    !before.required_claims.every((rule) => after.required_claims.some((other) => implies(other, rule))) ||
+    requiresMore(after, before) ||
     (after.max_age_seconds ?? Number.POSITIVE_INFINITY) > (before.max_age_seconds ?? Number.POSITIVE_INFINITY) ||
     after.leeway_seconds > before.leeway_seconds
   );
@@ -68,6 +68,11 @@ function typesOf({ kind, token_types }: IssuerValues): readonly string[] {
 
 function hasMore(before: readonly string[], after: readonly string[]): boolean {
   return after.some((text) => !before.includes(text));
+}
+
+/** Reports whether tokens that satisfied `required_claims` may not satisfy them after a change. */
+export function requiresMore(before: IssuerValues, after: IssuerValues): boolean {
+  return !after.required_claims.every((rule) => before.required_claims.some((other) => implies(other, rule)));
 }
 
 /** Reports whether each token that satisfies one rule satisfies the other. */
@@ -87,7 +92,7 @@ function provesOthers(
 }
 
 /** The login accepts ID tokens of another client, or with another strength of authentication. */
-function loginIsWider({ sso: before }: IssuerValues, { sso: after }: IssuerValues): boolean {
+export function loginIsWider({ sso: before }: IssuerValues, { sso: after }: IssuerValues): boolean {
   if (after === null) return false;
   if (before === null || before.client_id !== after.client_id) return true;
   return before.required_acr !== undefined && before.required_acr !== after.required_acr;

@@ -31,7 +31,7 @@ import { holdIssuer, issuerResource } from './read.ts';
 import { type EndedSessions, endSessionsOfIssuer } from './reference-queries.ts';
 import { rolesOfMapping, unknownRoles } from './users.ts';
 import { type IssuerValues, readIssuerChanges, readNewIssuer } from './values.ts';
-import { earlierAfter, type Widening, wideningOf } from './widening.ts';
+import { earlierAfter, loginIsWider, requiresMore, type Widening, wideningOf } from './widening.ts';
 
 /** The largest number of issuers of one tenant. */
 export const MAX_ISSUERS = 100;
@@ -203,12 +203,13 @@ export function secondOf(ms: number): number {
   return Math.floor(ms / 1000) * 1000;
 }
 
+/** A session does not know the claims of its token, so a narrower change ends all that it may concern. */
 function endedSessions(
   before: IssuerValues,
   after: IssuerValues,
   { revoked_before }: Partial<IssuerColumns>,
 ): readonly EndedSessions[] {
-  if (!after.enabled || revoked_before !== undefined) return ['all'];
+  if (!after.enabled || revoked_before !== undefined || requiresMore(before, after)) return ['all'];
   if (after.users === null && before.users !== null) return ['users'];
-  return after.sso === null && before.sso !== null ? ['logins'] : [];
+  return loginIsWider(after, before) ? ['logins'] : [];
 }
