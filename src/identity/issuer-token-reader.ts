@@ -57,9 +57,19 @@ export function describedUser(claims: Claims, users: IssuerUsers): DescribedUser
   return {
     kind: 'user',
     subject,
-    ...present({ email: textOf(claims, users.email_claim), name: textOf(claims, users.name_claim) }),
+    ...present({ email: emailOf(claims, users), name: textOf(claims, users.name_claim) }),
     roles: mappedRoles(users, claims),
   };
+}
+
+/** The names of the claim to which `email_verified` belongs (OpenID Connect Core 1.0, section 5.1). */
+const STANDARD_EMAIL: readonly (string | undefined)[] = ['email', '/email'];
+
+/** Returns no address that the token calls unverified: a stranger may have typed it, and it would be taken from its owner. */
+export function emailOf(claims: Claims, { email_claim: claim }: IssuerUsers): string | undefined {
+  // Some providers send a text.
+  const isUnverified = STANDARD_EMAIL.includes(claim) && String(claimValue(claims, 'email_verified')) === 'false';
+  return isUnverified ? undefined : textOf(claims, claim);
 }
 
 function textOf(claims: Claims, claim: string | undefined): string | undefined {

@@ -645,4 +645,23 @@ describe('the users of an issuer at the gate', () => {
     expect(outcome(await h.api('PUT', `/v1/iam/users/${linked.id}`, { as: boss.token, body: link }))).toBe('200');
     expect((await gate(sent)).principal?.id).toBe(linked.id);
   });
+
+  test.each<[string, Claims, boolean]>([
+    ['have a verified address', { email_verified: true }, true],
+    ['have an address of which the token does not say whether it is verified', {}, true],
+    ['have no unverified address', { email_verified: false }, false],
+    ['have no address that the token calls unverified by a text', { email_verified: 'false' }, false],
+  ])('%s', async (_name, claims, isGiven) => {
+    const name = unique('people');
+    const value = `https://${name}.example`;
+    const users = { create: true, default_roles: ['developer'], email_claim: 'email' };
+    await issuer(boss, { name, issuer: value, jwks: jwks(ec), users });
+    const email = `${name}@example.test`;
+    expect((await gate(token({ iss: value, sub: 'mallory', email, ...claims }))).outcome).toBe('allow');
+    const holders = await h.api('GET', `/v1/iam/users?email=${email}`, { as: boss.token });
+    expect(Object(holders.json['data'])).toHaveLength(isGiven ? 1 : 0);
+    // An address that nobody has shown to own stays free for its owner.
+    const owner = token({ iss: value, sub: 'owner', email, email_verified: true });
+    expect((await gate(owner)).outcome).toBe(isGiven ? 'invalid_credential email_in_use' : 'allow');
+  });
 });

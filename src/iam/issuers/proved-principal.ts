@@ -6,7 +6,7 @@
 import { chooseProof } from '../../credential-cache/issuer-lookup.ts';
 import type { IssuerRecord, IssuerUsers, ProofRecord } from '../../domain/records.ts';
 import { type Claims, claimValue, linkedClaim, mappedRoles, subjectOf } from '../../identity/claims.ts';
-import { matchingProofs } from '../../identity/issuer-token-reader.ts';
+import { emailOf, matchingProofs } from '../../identity/issuer-token-reader.ts';
 import { loadLink } from '../../store/issuer-records.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { canonicalEmail } from '../users/checks.ts';
@@ -107,8 +107,8 @@ async function newUser(
   if (usersSinceMs !== undefined && (typeof iat !== 'number' || iat * 1000 < usersSinceMs)) {
     return none('No user is linked to this subject, and the token is older than the last wider change of the mapping.');
   }
-  const email = users.email_claim === undefined ? undefined : claimValue(claims, users.email_claim);
-  if (typeof email === 'string' && (await isEmailTaken(q, canonicalEmail(email.trim())))) {
+  const email = emailOf(claims, users);
+  if (email !== undefined && (await isEmailTaken(q, canonicalEmail(email.trim())))) {
     return none(
       'Another user has the email address of the token. Link that user to the subject, or change one address.',
     );
