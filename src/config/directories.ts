@@ -1,6 +1,8 @@
 /** The directories of the settings `ldap`. Reports missing settings, and settings that exclude each other. */
 
+import { normaliseDn } from '../directory/dn.ts';
 import type { DirectorySettings } from '../directory/settings.ts';
+import { isDnPattern } from '../directory/user-name.ts';
 import type { Config, DirectoryConfig, Secrets } from './config.ts';
 import type { ValuePath } from './config-error.ts';
 import { readPem } from './files.ts';
@@ -97,6 +99,10 @@ function directoryOf(
   for (const member of ['url', 'base-dn']) {
     if (!given.has(member)) report(member, 'required with ldap.enabled');
   }
+  const base = values.userSearchBase ?? baseDn;
+  if (values.userDnPattern !== undefined && !isBelow(values.userDnPattern, base)) {
+    report('user-dn-pattern', `expected the whole DN of a user below ${base}, such as uid={0},${base}`);
+  }
   if (values.type === 'openldap' && values.memberOf !== 'trusted' && values.attributes.groups !== undefined) {
     report('attribute-mapping', 'the groups attribute is read only with ldap.member-of: trusted');
   }
@@ -104,6 +110,12 @@ function directoryOf(
     report('start-tls', 'expected false with an ldaps:// URL, which already uses TLS');
   }
   return { ...values, urls, baseDn, domains, ca };
+}
+
+/** Users outside the base log in by their DN, but no search of a refresh finds them. A name that is no DN has no place. */
+function isBelow(pattern: string, base: string): boolean {
+  const [dn, root] = [normaliseDn(pattern.replace('{0}', 'x')), normaliseDn(base)];
+  return !isDnPattern(pattern) || root === '' || dn?.endsWith(`,${root}`) === true;
 }
 
 /** Joins the configuration of the directories with their passwords. */

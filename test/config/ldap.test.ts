@@ -205,6 +205,22 @@ describe('a wrong one is named with file, line and what was expected', () => {
     expect(problemsOf(load(`ldap.user-dn-pattern: '${pattern}'`))).toHaveLength(1);
   });
 
+  it.each([
+    ['uid={0},ou=people', 'base-dn: dc=x', 'dc=x'],
+    ['uid={0},ou=people,dc=y', 'base-dn: dc=x', 'dc=x'],
+    ['uid={0},dc=x', "base-dn: dc=x\n  user-search-base: 'ou=people,dc=x'", 'ou=people,dc=x'],
+  ])('the pattern %j with %j, because its users would not be found at a refresh', (pattern, bases, base) => {
+    const yaml = `ldap:\n  enabled: true\n  url: ldaps://a\n  ${bases}\n  user-dn-pattern: '${pattern}'\n`;
+    expect(problemsOf(load(yaml))).toEqual([
+      expect.stringMatching(
+        new RegExp(`ldap\\.user-dn-pattern: expected the whole DN of a user below ${base}, such as`),
+      ),
+    ]);
+    for (const right of [`uid={0},OU=People, ${base}`, '{0}@corp.example', 'CORP\\{0}'])
+      expect(settings(yaml.replace(pattern, right))).toHaveLength(1);
+    expect(settings(yaml.replace(bases, "base-dn: ''"))).toHaveLength(1);
+  });
+
   it.each(['uid={0}', '(uid=*)', '(uid={0}', '(o=\\ff{0})'])('the filter %j', (filter) => {
     for (const key of ['user-search-filter', 'group-search-filter']) {
       expect(problemsOf(load(`ldap.${key}: '${filter}'`))).toHaveLength(1);
