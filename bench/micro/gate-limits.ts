@@ -131,8 +131,8 @@ function subject(name: string, budgets: readonly BudgetRecord[], rates: readonly
     routes,
     resolver,
     limiter: {
-      admit(allow, nowMs) {
-        const decision = limiter.admit(allow, nowMs);
+      admit(allow, ...times) {
+        const decision = limiter.admit(allow, ...times);
         if (!(decision instanceof Promise) && decision.kind === 'admitted' && decision.reservation !== undefined)
           reservations.push(decision.reservation);
         return decision;

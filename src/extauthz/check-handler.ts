@@ -302,7 +302,7 @@ class Checks {
 
   #admit(attempt: CheckAttempt, request: CheckRequest, allow: Allow, nowMs: number): Buffer | Promise<Buffer> {
     const limiter = attempt.shadow ? this.#shadow.limiter : this.#limiter;
-    const limited = limiter.admit(allow, nowMs);
+    const limited = limiter.admit(allow, nowMs, this.#latestMs(attempt));
     if (limited instanceof Promise) return this.#awaitAdmission(attempt, request, allow, limited);
     return this.#applyLimits(attempt, request, allow, limited);
   }
@@ -392,9 +392,14 @@ class Checks {
   }
 
   /** Returns how long this check may still wait, in milliseconds. */
-  #remainingWaitMs({ call, cameAtMs }: CheckAttempt): number {
+  #remainingWaitMs(attempt: CheckAttempt): number {
+    return Math.max(0, this.#latestMs(attempt) - this.#monotonicMs());
+  }
+
+  /** Returns the time until which this check may wait. */
+  #latestMs({ call, cameAtMs }: CheckAttempt): number {
     const margin = Math.min(MAX_MARGIN_MS, (call.deadlineMs - cameAtMs) * MARGIN_SHARE);
-    return Math.max(0, Math.min(cameAtMs + this.#maxWaitMs, call.deadlineMs - margin) - this.#monotonicMs());
+    return Math.min(cameAtMs + this.#maxWaitMs, call.deadlineMs - margin);
   }
 
   #fault(attempt: CheckAttempt, error: unknown): Buffer {

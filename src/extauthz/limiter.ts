@@ -8,7 +8,7 @@ import type { FinishedListener, Limiter } from './ports.ts';
 
 export function limiterOver(limits: Pick<Limits, 'admit' | 'release'>): Limiter {
   return {
-    admit: (allow) => limits.admit(askOf(allow)),
+    admit: (allow, _nowMs, decideByMs) => limits.admit(askOf(allow, decideByMs)),
     release: (reservation) => limits.release(reservation),
   };
 }
@@ -26,24 +26,14 @@ export function settlingWith(limits: Pick<Limits, 'settle' | 'renew'>): Finished
   return { finished: (request) => limits.settle(request), running: (reservation) => limits.renew(reservation) };
 }
 
-function askOf({
-  tenant,
-  principal,
-  route,
-  resources,
-  askedTokens,
-  askedChoices,
-  promptTokens,
-  inlineFiles,
-  model,
-  defaultModel,
-}: Allow): AdmissionRequest {
+function askOf(allow: Allow, decideByMs?: number): AdmissionRequest {
+  const { tenant, principal, route, resources, askedTokens, askedChoices, promptTokens, inlineFiles } = allow;
   const { settings, quotas } = tenant;
   const key = principal.kind === 'api_key' ? principal : undefined;
   return {
     tenant,
     principal,
-    model: model ?? defaultModel,
+    model: allow.model ?? allow.defaultModel,
     tenantId: tenant.id,
     tenantRpm: settings.rate_limit_rpm,
     keyId: key?.id,
@@ -62,5 +52,6 @@ function askOf({
     maxCollections: quotas.max_collections,
     readsResponse: route.readsResponse,
     reportsUsage: route.reportsUsage,
+    decideByMs,
   };
 }

@@ -9,8 +9,9 @@ export interface Limiter {
   /**
    * Returns the decision: a value if this process can decide by itself, otherwise a promise. Throws or rejects on a
    * fault.
+   * @param decideByMs the monotonic time after which the check no longer waits
    */
-  admit(allow: Allow, nowMs: number): LimitDecision | Promise<LimitDecision>;
+  admit(allow: Allow, nowMs: number, decideByMs: number): LimitDecision | Promise<LimitDecision>;
   /**
    * Releases the reservation of a request that does not continue: its tokens, or its collection. The request still
    * counts in the rate limit. Idempotent. Never throws.

@@ -39,6 +39,8 @@ export interface AdmissionRequest {
   readonly readsResponse: boolean;
   /** Whether the server reserves nothing and books the usage that the answer reports. */
   readonly reportsUsage: boolean;
+  /** The monotonic time after which the check no longer waits. Default: it waits for the store's answer. */
+  readonly decideByMs?: number | undefined;
 }
 
 export type LimitDecision =

@@ -102,7 +102,7 @@ export class Admitter {
   /** Reserves the amounts that the request may spend in its budgets. */
   #reserve(passed: Passed): Decision {
     const { request, reserved, account, now } = passed;
-    const { tenantId: tenant, keyId: key = '', userId: user = '' } = request;
+    const { tenantId: tenant, keyId: key = '', userId: user = '', decideByMs } = request;
     const nowMs = this.#parts.nowMs(now);
     const { minute, offset } = this.#calendar.at(request.timezone ?? UTC, nowMs);
     const plan = passed.plan ?? this.#parts.plans.of(request, nowMs);
@@ -126,7 +126,7 @@ export class Admitter {
       throw error;
     };
     try {
-      const outcome = this.#parts.budgets.reserve({ holds, accounts, counter, tokens, money }, now);
+      const outcome = this.#parts.budgets.reserve({ holds, accounts, counter, tokens, money, decideByMs }, now);
       return outcome instanceof Promise ? outcome.then(decide, fail) : decide(outcome);
     } catch (error) {
       return fail(error);

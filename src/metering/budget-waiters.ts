@@ -5,6 +5,7 @@ import { amountIn } from './account.ts';
 import type { PeriodBudget } from './budget.ts';
 import type { ReservationRequest } from './budgets.ts';
 import type { Hold } from './hold.ts';
+import { isLate } from './parts.ts';
 
 interface Waiter {
   readonly request: ReservationRequest;
@@ -60,6 +61,22 @@ export class BudgetWaiters {
   markRequested(requested: ReadonlySet<PeriodBudget>): void {
     for (const waiter of this.#waiting)
       waiter.isRequested = waiter.missing.every(({ budget }) => requested.has(budget));
+  }
+
+  /**
+   * Answers the checks that wait for a place and cannot wait longer, as during an outage.
+   * @param take never returns undefined
+   */
+  serveLate(nowMs: number, take: TakeAttempt, onReserved: (request: ReservationRequest) => void): void {
+    const { true: late, false: others = [] } = Object.groupBy(
+      this.#waiting,
+      ({ request, missing }) =>
+        `${isLate(request.decideByMs, nowMs) && missing.some(({ budget }) => budget.unit === 'places')}` as const,
+    );
+    if (late === undefined) return;
+    this.#waiting = late;
+    this.serve(take, onReserved);
+    this.#waiting.push(...others);
   }
 
   /** Answers the waiting checks that can be answered, after a statement has ended. */

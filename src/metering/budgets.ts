@@ -14,7 +14,9 @@
  * renewed expires, and the store takes the holds of a lost process.
  *
  * While the store is unreachable, each process continues with the amounts that it holds. A check that needs more is a
- * fault, because the process does not know what others spent.
+ * fault, because the process does not know what others spent. Places belong to rate limits, so each process continues
+ * with the larger of its hold and its fair share of them: the limit divided by the number of processes last seen. So
+ * does a check for a place that cannot wait longer for the store's answer.
  */
 
 import { SingleFlight } from '../concurrency/single-flight.ts';
@@ -55,6 +57,8 @@ export interface ReservationRequest extends Amounts {
   readonly accounts: readonly Account[];
   /** The reservation's number in this process. */
   readonly counter: number;
+  /** The monotonic time after which the check no longer waits for the store. Default: it waits for the answer. */
+  readonly decideByMs?: number | undefined;
 }
 
 /** The interval at which the process fetches settlements of its reservations if it has no other statement to send. */
@@ -155,8 +159,9 @@ export class Budgets {
       if (full === undefined) this.settled(request.counter, NOTHING);
       return full ?? lacking;
     };
-    const { counter } = request;
-    const outcome = this.reserve({ ...NOTHING, counter, holds, accounts: holds.map(({ budget }) => budget) }, now);
+    const { counter, decideByMs } = request;
+    const accounts = holds.map(({ budget }) => budget);
+    const outcome = this.reserve({ ...NOTHING, counter, decideByMs, holds, accounts }, now);
     return outcome instanceof Promise ? outcome.then(decide) : decide(outcome);
   }
 
@@ -208,6 +213,11 @@ export class Budgets {
    */
   tick(): Promise<void> {
     const now = this.#parts.monotonicMs();
+    this.#waiters.serveLate(
+      now,
+      (budget, amount) => this.#tryOffline(budget, amount, now),
+      (request) => this.#reserved(request, now),
+    );
     // A reservation expires only if no renewal from before its end is missing here.
     if (now - this.#returnedAtMs >= RETURN_GRACE_MS) this.#outstanding.expire(this.#answeredRequestMs);
     this.#review(now);
@@ -273,10 +283,21 @@ export class Budgets {
 
   #tryOffline(budget: PeriodBudget, amount: number, now: number): boolean {
     const { quota, used, available } = budget;
+    if (budget.unit === 'places') return this.#tryPlaceOffline(budget, amount, now);
     // Spent amounts stay spent, so the process can reject without the store.
     if (used !== undefined && quota - budget.spent < amount) return false;
     if (used === undefined || available < amount || !budget.isWithin(amount) || this.#isSilentTooLong(now))
       throw new Fault('the database is unreachable and the amounts that this process holds are used up');
+    budget.reserve(amount);
+    return true;
+  }
+
+  /** A rate limit continues with the fair share of this process. */
+  #tryPlaceOffline(budget: PeriodBudget, amount: number, now: number): boolean {
+    const { quota, held, reserved } = budget;
+    const share = Math.floor(quota / this.#processes);
+    const most = Math.min(quota, this.#isSilentTooLong(now) ? share : Math.max(share, held));
+    if (reserved + amount > most) return false;
     budget.reserve(amount);
     return true;
   }

@@ -9,6 +9,14 @@ export interface SharedParts {
   readonly onFault?: (error: unknown) => void;
 }
 
+/** A check that must be decided within this time cannot wait for another tick. */
+const LATE_MS = 150;
+
+/** Reports whether a waiting check must be decided without the store's answer. */
+export function isLate(decideByMs: number | undefined, nowMs: number): boolean {
+  return decideByMs !== undefined && decideByMs - nowMs < LATE_MS;
+}
+
 /** Counts and reports the beginning of each outage of the store, as one kind of statement sees it. */
 export class Outage {
   readonly #parts: Pick<SharedParts, 'counts' | 'onFault'>;

@@ -16,7 +16,8 @@
  * distinguish two adjacent windows, a check consumes units of both.
  *
  * While the store is unreachable, each process continues with its fair share of the limit: the limit divided by the
- * number of processes last seen. It reports the admitted units afterwards. In the window in which the outage begins,
+ * number of processes last seen. So does a check that cannot wait longer for the store's answer. The process reports
+ * the admitted units afterwards. In the window in which the outage begins,
  * a process keeps what it used beyond its share. In the window in which the outage ends, a process may lease units that
  * others have not reported yet. In these two windows, all processes together exceed the limit by at most the shares of
  * all processes except one.
@@ -26,7 +27,7 @@ import { SingleFlight } from '../concurrency/single-flight.ts';
 import { Fault } from '../domain/errors.ts';
 import type { RateLimitMember } from '../domain/problem-details.ts';
 import type { Interval, StoreClock } from '../domain/store-clock.ts';
-import { Outage, type SharedParts } from './parts.ts';
+import { isLate, Outage, type SharedParts } from './parts.ts';
 import type { RateLeaseRequest, RateLeaseResult, RateStore } from './ports.ts';
 import { MAX_REQUESTS, RateBatch, windowSpanAt } from './rate-batch.ts';
 import { RateNeeds } from './rate-needs.ts';
@@ -80,6 +81,7 @@ export type Subjects = readonly [RateSubject, ...RateSubject[]];
 interface Waiter {
   readonly subjects: Subjects;
   readonly tokens: number;
+  readonly decideByMs: number | undefined;
   attempts: number;
   /** Whether the current batch has its requests. */
   isRequested: boolean;
@@ -133,10 +135,16 @@ export class RateLeases {
   /**
    * Consumes one unit of the current window of each limit of requests, and the tokens of each limit of tokens.
    * @param tokens the tokens that the request may spend
+   * @param decideByMs the monotonic time after which the check no longer waits for the store
    * @returns the result, or a promise if the check must wait for the store. The promise never rejects. Throws a Fault
    *   if too many wait.
    */
-  consume(subjects: Subjects, tokens: number, now = this.#parts.monotonicMs()): RateResult | Promise<RateResult> {
+  consume(
+    subjects: Subjects,
+    tokens: number,
+    now = this.#parts.monotonicMs(),
+    decideByMs?: number,
+  ): RateResult | Promise<RateResult> {
     for (const subject of subjects) {
       const amount = subject.amountOf(tokens);
       subject.used = true;
@@ -152,7 +160,7 @@ export class RateLeases {
       throw new Fault(`${MAX_WAITING} requests are already waiting for a rate lease`);
     this.#parts.counts.rateWaited += 1;
     return new Promise((resolve) => {
-      this.#waiting.push({ subjects, tokens, attempts: 0, isRequested: false, resolve });
+      this.#waiting.push({ subjects, tokens, decideByMs, attempts: 0, isRequested: false, resolve });
       void this.#statements.run();
     });
   }
@@ -173,6 +181,7 @@ export class RateLeases {
   /** Leases what will be needed soon. Call it about every 100 ms. Resolves when the store has answered. */
   tick(): Promise<void> {
     const now = this.#parts.monotonicMs();
+    this.#serveLate(now);
     if (this.#clock.known && !this.#outage.lasts) this.#lookAhead(this.#clock.at(now), now);
     if (this.#needs.urgent || this.#outage.lasts || this.#beatIsDue(now)) return this.#statements.run();
     return this.#statements.idle();
@@ -229,8 +238,8 @@ export class RateLeases {
   }
 
   /** Returns the subject that lacks units if the check must wait for the store. */
-  #try(subjects: Subjects, tokens: number, now: number): RateResult | RateSubject {
-    if (!this.#clock.known && !this.#outage.lasts) return subjects[0];
+  #try(subjects: Subjects, tokens: number, now: number, offline = this.#outage.lasts): RateResult | RateSubject {
+    if (!this.#clock.known && !offline) return subjects[0];
     const interval = this.#interval(now);
     const { windowMs } = this.#parts;
     const first = Math.floor(interval.earliestMs / windowMs);
@@ -241,7 +250,7 @@ export class RateLeases {
       const amount = subject.amountOf(tokens);
       for (let number = first; ; number = last) {
         const window = subject.window(number);
-        const room = this.#roomIn(window, amount, now);
+        const room = this.#roomIn(window, amount, now, offline);
         if (room === false) return this.#refused(window, interval);
         if (room === undefined) short ??= subject;
         windows.push(window);
@@ -268,11 +277,11 @@ export class RateLeases {
   }
 
   /** Reports whether a window has room for the amount; undefined: the store must answer first. */
-  #roomIn(window: RateWindow, amount: number, now: number): boolean | undefined {
+  #roomIn(window: RateWindow, amount: number, now: number, offline: boolean): boolean | undefined {
     const { limit } = window.subject;
     if (amount > limit) return false;
     if (window.left >= amount) return true;
-    if (this.#outage.lasts) return window.admitted + amount <= Math.floor(limit / this.#processes);
+    if (offline) return window.admitted + amount <= Math.floor(limit / this.#processes);
     return isExhausted(window, amount, now) ? false : undefined;
   }
 
@@ -414,6 +423,17 @@ export class RateLeases {
     }
     for (const subject of subjects)
       if (!subject.windows.some(({ unreported }) => unreported > 0)) this.#needs.reported(subject);
+  }
+
+  /** Answers checks for which a statement takes too long, as during an outage. */
+  #serveLate(now: number): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const waiter of waiting) {
+      const result = isLate(waiter.decideByMs, now) && this.#try(waiter.subjects, waiter.tokens, now, true);
+      if (result === false || result instanceof RateSubject) this.#waiting.push(waiter);
+      else waiter.resolve(result);
+    }
   }
 
   #serveWaiting(): void {

@@ -55,7 +55,7 @@ export class RateLimits {
   ): RateOutcome | Promise<RateOutcome> {
     const subjects = this.#subjectsOf(request, byModel, now);
     if (!isSome(subjects)) return NO_LIMITS;
-    const result = this.#leases.consume(subjects, tokens, now);
+    const result = this.#leases.consume(subjects, tokens, now, request.decideByMs);
     return result instanceof Promise
       ? result.then((late) => this.#outcome(late, request, tokens))
       : this.#outcome(result, request, tokens);

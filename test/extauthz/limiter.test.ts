@@ -40,7 +40,7 @@ function asked(allow: Allow): AdmissionRequest {
     },
     release: () => undefined,
   });
-  expect(limiter.admit(allow, 0)).toBe(admission);
+  expect(limiter.admit(allow, 0, 400)).toBe(admission);
   return present(asks[0]);
 }
 
@@ -68,6 +68,7 @@ describe('the request to the limits', () => {
       maxCollections: 3,
       readsResponse: false,
       reportsUsage: false,
+      decideByMs: 400,
     });
   });
 

@@ -164,3 +164,52 @@ describe('a limit by model', () => {
     expect(world.running.length).toBe(2);
   });
 });
+
+describe.each([
+  ['requests per minute', [{ models: ['*'], requests_per_minute: 10 }]],
+  ['tokens per minute', [{ models: ['*'], tokens_per_minute: 10 }]],
+  ['requests at the same time', [{ models: ['*'], parallel: 10 }]],
+])('of %s', (_, rules) => {
+  const request = { ...requestWith({ tenant: rules }), askedTokens: 1 };
+
+  /** Two processes, each with a request that runs, and a store that is slow or unreachable from then on. */
+  async function worldBefore(fault: 'slow' | 'unreachable'): Promise<World> {
+    let wayMs = 1;
+    const world = new World(2, () => wayMs);
+    await settled(world);
+    for (const i of [0, 1]) world.admit(i, request);
+    await settled(world);
+    expect(world.running.length).toBe(2);
+    if (fault === 'slow') wayMs = 750;
+    else world.storeUp = false;
+    return world;
+  }
+  const send = (world: World, parts: Partial<AdmissionRequest> = {}): void => {
+    for (let i = 0; i < 6; i++) world.admit(0, { ...request, ...parts });
+  };
+
+  test('the fair share of a process decides a check that cannot wait for the store, and the store a check that can', async () => {
+    const world = await worldBefore('slow');
+    send(world, { decideByMs: (world.processes[0]?.monotonicMs() ?? 0) + 400 });
+    await world.live(400);
+    expect([world.running.length, world.refused.length, world.faults, world.pending]).toEqual([6, 2, 0, 0]);
+    const patient = await worldBefore('slow');
+    send(patient);
+    await patient.live(300);
+    expect(patient.pending).toBe(6);
+    await patient.live(4000);
+    expect([patient.running.length, patient.refused.length, patient.faults]).toEqual([8, 0, 0]);
+  });
+
+  test('each process continues with its fair share while the store is unreachable, and with the rest afterwards', async () => {
+    const world = await worldBefore('unreachable');
+    send(world);
+    await world.live(400);
+    expect([world.running.length, world.refused.length, world.faults, world.pending]).toEqual([6, 2, 0, 0]);
+    world.storeUp = true;
+    await world.live(1500);
+    send(world);
+    await world.live(400);
+    expect([world.running.length, world.refused.length]).toEqual([10, 4]);
+  });
+});

@@ -24,6 +24,7 @@ type Life = Pick<Process, 'alive'>;
 export interface Process {
   readonly limits: Limits;
   readonly processId: string;
+  readonly monotonicMs: () => number;
   alive: boolean;
   /** Until then it does nothing by itself: it was stopped, and does not know it. */
   asleepUntilMs: number;
@@ -151,6 +152,7 @@ export class World {
     const beganMs = this.nowMs - 1000 * started;
     const processId = `${started}`.padStart(16, '0');
     const life = { alive: true, asleepUntilMs: 0 };
+    const monotonicMs = (): number => this.nowMs - beganMs;
     const limits = new Limits({
       store: this.#storeOf(life),
       processId,
@@ -162,9 +164,9 @@ export class World {
       holdTtlMs: TTL_MS,
       prices: () => this.prices,
       now: () => this.nowMs + (this.#localSkewsMs[i] ?? 0),
-      monotonicMs: () => this.nowMs - beganMs,
+      monotonicMs,
     });
-    return Object.assign(life, { limits, processId });
+    return Object.assign(life, { limits, processId, monotonicMs });
   }
 
   #storeOf(process: Life): MeteringStore {
