@@ -172,6 +172,23 @@ describe('deletion', () => {
     for (const method of ['GET', 'DELETE'])
       expect(outcome(await root(method, `/v1/iam/api-keys/${text(issued.json, 'id')}`))).toBe('404 not_found');
   });
+
+  test('deletes the budgets and webhooks of the tenant, so no list of all tenants shows what no request reaches', async () => {
+    await create();
+    const of = { as: h.root.token, tenant: id };
+    const budget = { name: 'b', unit: 'tokens', limit: 5, period: 'month', applies_to: { tenant: true } };
+    const webhook = { url: 'https://events.example/', events: ['key.revoked'] };
+    for (const [path, body] of [
+      ['budgets', budget],
+      ['webhooks', webhook],
+    ] as const)
+      expect(outcome(await h.api('POST', `/v1/iam/${path}`, { ...of, body }))).toBe('201');
+    const tenantsIn = async (path: string) =>
+      column(await root('GET', `/v1/iam/${path}?tenant_id=*&limit=200`), 'tenant_id');
+    for (const path of ['budgets', 'webhooks']) expect(await tenantsIn(path)).toContain(id);
+    expect(outcome(await root('DELETE', `${TENANTS}/${id}`))).toBe('204');
+    for (const path of ['budgets', 'webhooks']) expect(await tenantsIn(path)).not.toContain(id);
+  });
 });
 
 describe('the list by a number', () => {

@@ -56,11 +56,12 @@ export async function updateTenantRow(q: Queryable, values: TenantValues): Promi
   return writtenRow(await tenants(q).where({ id, deleted_at: null }).update(changes, COLUMNS));
 }
 
-/** Marks a tenant as deleted, and deletes its roles, policies and issuers. */
+/** Marks a tenant as deleted, and deletes its roles, policies, issuers, budgets and webhooks. */
 export async function deleteTenantRow(q: Queryable, id: TenantId): Promise<void> {
   await q.raw(`delete from policies where coalesce(tenant_id, '') = :id`, { id });
   await q('roles').where('tenant_id', id).delete();
   await deleteIssuersOfTenant(q, id);
+  for (const table of ['budgets', 'webhooks']) await q(table).where('tenant_id', id).delete();
   await q('key_counts').where({ owner: id }).delete();
   const now = q.raw('clock_timestamp()');
   await tenants(q).where('id', id).update({ deleted_at: now, updated_at: now });
