@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { DELETED_ROLES_UPKEEP, tidyUp } from '../../src/iam/auth/upkeep.ts';
 import { transaction } from '../../src/store/transaction.ts';
-import { type Harness, outcome, type Person, startHarness, unique } from './harness.ts';
+import { type Harness, outcome, type Person, rows, startHarness, unique } from './harness.ts';
 
 const MANY = 200_000;
 /** More than two batches. */
@@ -80,6 +80,32 @@ test('the name of a deleted role is refused until no user has a row of it, so th
   expect(outcome(await make())).toBe('201');
   expect(await mayList(holder)).toBe('403 insufficient_permission');
   expect(await shown(holder)).toEqual([]);
+});
+
+test('the former holders of a deleted role are in no list by the role and in no change of its holders, also before their rows are gone', async () => {
+  await h.person(tenant, ['developer']);
+  const found = async (role: string, query = '') => {
+    const path = `/v1/iam/users?role=${role}&count=true${query}`;
+    const reply = await h.api('GET', path, { as: h.root.token, tenant });
+    return [rows(reply).length, reply.json['total']];
+  };
+  const body = { action: 'remove_role', role: NAME, filter: {} };
+  const removable = async () =>
+    (await h.api('POST', '/v1/iam/users/change?dry_run=true', { as: h.root.token, tenant, body })).json['data'];
+  expect([await found(NAME), await found(NAME, '&q=usr_'), await removable()]).toEqual([
+    [1, 1],
+    [1, 1],
+    [expect.objectContaining({ id: holder.id, outcome: 'would_change' })],
+  ]);
+  await remove();
+  for (const query of ['', '&q=usr_', '&status=active', '&sort=name', '&sort=-last_login_at'])
+    expect(await found(NAME, query), query).toEqual([0, 0]);
+  const everywhere = await h.api('GET', `/v1/iam/users?role=${NAME}&count=true&tenant_id=*`, { as: h.root.token });
+  expect(rows(everywhere).map(({ id }) => id)).not.toContain(holder.id);
+  expect(everywhere.json['total']).toBe(rows(everywhere).length);
+  expect(await removable()).toEqual([]);
+  expect(await found('developer')).toEqual([1, 1]);
+  await removeTraces();
 });
 
 test('a user whose row is locked keeps its row of the deleted role until the lock ends, and no change waits for the batch', async () => {

@@ -187,10 +187,17 @@ function holds(scope: TenantScope, status: UserFilter['status']): string {
   // A user that holds it by hand and from the directory has two rows, which are neighbors in the index of a status.
   const ofOne = (one: string): string =>
     `(select distinct r.user_id as id from user_roles r
-      where ${scopeCondition(scope, 'r.tenant_id')} and r.role_name = :role and r.status = '${one}')`;
+      where ${scopeCondition(scope, 'r.tenant_id')} and r.role_name = :role and ${keeps('r.tenant_id', ':role')} and r.status = '${one}')`;
   const held = (status === undefined ? STATUSES : [status]).map(ofOne).join(' union all ');
   return `u.id = any(array(select held.id from (${held}) held limit :holders))`;
 }
+
+/**
+ * A condition on the tenants whose users have the role that their rows name. In the others, the role was deleted, and
+ * upkeep still removes it from the rows. As an array, which PostgreSQL reads once.
+ */
+const keeps = (tenant: string, role: string): string =>
+  `${tenant} <> all(array(select d.tenant_id from deleted_roles d where d.name = cast(${role} as text)))`;
 
 const STATUSES = ['active', 'deactivated'] as const;
 const ALL_HOLDERS = Number.MAX_SAFE_INTEGER;
@@ -213,8 +220,8 @@ const ofStatus = (status: UserRow['status']): string => `u.status = '${status}'`
 const ofDirectory = (status: NonNullable<UserFilter['directory_status']>): string =>
   `u.source = 'ldap' and coalesce(u.directory_suspension, 'active') = '${status}'`;
 
-const GIVEN =
-  "exists (select from user_roles g where g.user_id = u.id and g.role_name = :given and g.source = 'manual')";
+const GIVEN = `(exists (select from user_roles g where g.user_id = u.id and g.role_name = :given and g.source = 'manual')
+  and ${keeps('u.tenant_id', ':given')})`;
 const PENDING: Readonly<Record<PendingChange['action'], string>> = {
   deactivate: ofStatus('active'),
   add_role: `not ${GIVEN}`,
@@ -230,7 +237,7 @@ function conditionsOf(filter: UserFilter): readonly string[] {
     ...(directory === undefined ? [] : [ofDirectory(directory)]),
     ...(filter.locked === undefined ? [] : [CONDITIONS.locked]),
     ...(filter.email_conflict === undefined ? [] : [CONDITIONS.emailConflict]),
-    ...(filter.role === undefined ? [] : ['u.role_names @> array[cast(:role as text)]']),
+    ...(filter.role === undefined ? [] : ['u.role_names @> array[cast(:role as text)]', keeps('u.tenant_id', ':role')]),
     ...(filter.pending === undefined ? [] : [PENDING[filter.pending.action]]),
     ...(filter.q === undefined ? [] : ['position((select lower(:q)) in u.search_text) > 0']),
   ];
