@@ -317,6 +317,20 @@ describe('changing several users', () => {
     );
   });
 
+  test.each([
+    ['its session', { action: 'deactivate' }],
+    ['its role', { action: 'remove_role', role: 'admin' }],
+  ])('by id reaches users of other tenants also if the caller loses %s by the same request', async (_name, change) => {
+    const leaving = await h.person(ACME, ['admin']);
+    const there = await h.person(GLOBEX, ['admin']);
+    const reply = await changeThem({ ...change, ids: [leaving.id, there.id] }, { as: leaving.token });
+    expect([outcome(reply), reply.json['changed']]).toEqual(['200', 2]);
+    expect(outcomes(reply)).toEqual([
+      [leaving.id, 'changed'],
+      [there.id, 'changed'],
+    ]);
+  });
+
   test('by a filter adds and removes a role of the users that match, and never changes the caller', async () => {
     const tenant = unique('several');
     await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: tenant, name: tenant } });

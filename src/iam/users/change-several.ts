@@ -89,7 +89,11 @@ export async function changeUsersOfTenants(
     'users',
     ids.map((text) => parseId('usr', text)).filter((id) => id !== undefined),
   );
-  const groups = Map.groupBy(ids, (id) => homes.get(id) ?? caller.tenant);
+  // The caller's own user is in the last group: without its session or its role, it could not change the other users.
+  const isOwn = (group: readonly string[]) => Number(group.includes(caller.principal.id));
+  const groups = [...Map.groupBy(ids, (id) => homes.get(id) ?? caller.tenant)].toSorted(
+    ([, left], [, right]) => isOwn(left) - isOwn(right),
+  );
   const outcomes = new Map<string, Outcome>();
   let changed = 0;
   for (const [tenant, own] of groups) {
@@ -99,7 +103,7 @@ export async function changeUsersOfTenants(
       for (const outcome of part.data) outcomes.set(outcome.id, outcome);
       changed += part.changed;
     } catch (cause) {
-      if (groups.size === 1 || !(cause instanceof Refusal) || cause.code !== 'invalid_field') throw cause;
+      if (groups.length === 1 || !(cause instanceof Refusal) || cause.code !== 'invalid_field') throw cause;
       const rejected = { outcome: 'rejected', code: cause.code, detail: cause.message } as const;
       for (const id of own) outcomes.set(id, homes.has(id) ? { id, ...rejected } : { id, outcome: 'not_found' });
     }
