@@ -247,6 +247,22 @@ describe('If-Match', () => {
     expect(outcome(await call('POST', `${path}/rotate`, undefined, { 'if-match': STALE }))).toBe('409 revoked');
   });
 
+  test('of an attachment has no effect if the attachment gives what the caller lacks, or locks the caller out', async () => {
+    const as = { as: h.root.token, tenant: 'acme' };
+    await h.api('POST', '/v1/iam/roles', { ...as, body: { name: 'drafter', permissions: ['admin:policies'] } });
+    const drafter = await h.person('acme', ['drafter']);
+    const rule = { actions: ['admin:*'], resources: ['*'], applies_to: 'roles' };
+    for (const [name, effect, expected] of [
+      ['gives', 'allow', '403 escalation'],
+      ['locks-out', 'deny', '409 would_lock_out'],
+    ] as const) {
+      await h.api('POST', '/v1/iam/policies', { ...as, body: { ...rule, name, effect } });
+      const attach = (headers: Readonly<Record<string, string>>) =>
+        h.api('PUT', `/v1/iam/roles/drafter/policies/${name}`, { as: drafter.token, headers });
+      expect([outcome(await attach({})), outcome(await attach({ 'if-match': STALE }))]).toEqual([expected, expected]);
+    }
+  });
+
   test('of a GET is met or 412', async () => {
     const { path } = await make('roles');
     expect(outcome(await call('GET', path, undefined, { 'if-match': STALE }))).toBe('412 precondition_failed');

@@ -210,9 +210,9 @@ export async function attachPolicy(
   await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
     const role = await lockedRole(trx, caller.tenant, roleText);
     const policy = await holdPolicy(trx, caller, policyText);
-    checkPreconditions(policyResource(policy));
     const attached_roles = await attachableRoles(trx, policy.tenant_id, [...policy.attached_roles, role]);
     await rewritePolicy(trx, caller, audit, policy, { ...policy, applies_to: 'roles', attached_roles }, force);
+    checkPreconditions(policyResource(policy));
   });
 }
 
