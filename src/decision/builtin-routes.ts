@@ -13,7 +13,7 @@ interface BuiltinSpec extends Omit<RouteSpec, 'method' | 'path'> {
 const SPECS: readonly BuiltinSpec[] = [
   {
     methods: ['POST'],
-    paths: ['/v1/chat/completions', '/v1/completions', '/v1/responses', '/v1/messages'],
+    paths: ['/v1/chat/completions', '/v1/completions', '/v1/responses', '/v1/responses/compact', '/v1/messages'],
     permission: 'chat:write',
     model: 'body',
     tokens: true,
@@ -21,6 +21,7 @@ const SPECS: readonly BuiltinSpec[] = [
   { methods: ['GET'], paths: ['/v1/chat/**', '/v1/responses/{id}/**'], permission: 'chat:read' },
   { methods: ['DELETE', 'PATCH'], paths: ['/v1/chat/**'], permission: 'chat:write' },
   { methods: ['DELETE', 'POST'], paths: ['/v1/responses/{id}/**'], permission: 'chat:write' },
+  { methods: ['POST'], paths: ['/v1/responses/input_tokens'], permission: 'chat:write', model: 'body' },
   { methods: ['POST'], paths: ['/v1/embeddings'], permission: 'embeddings:write', model: 'body', tokens: true },
   { methods: ['GET'], paths: ['/v1/models'], permission: 'models:read' },
   { methods: ['GET'], paths: ['/v1/models/{model+}'], permission: 'models:read', model: 'path' },

@@ -89,6 +89,10 @@ describe('the built-in routes', () => {
     ['GET /v1/responses/resp_1', '/v1/responses/{id}/** chat:read'],
     ['GET /v1/responses/resp_1/input_items', '/v1/responses/{id}/** chat:read'],
     ['POST /v1/responses/resp_1/cancel', '/v1/responses/{id}/** chat:write'],
+    ['POST /v1/responses/compact', '/v1/responses/compact chat:write'],
+    ['POST /v1/responses/compact/x', '/v1/responses/{id}/** chat:write'],
+    ['GET /v1/responses/compact', '/v1/responses/{id}/** chat:read'],
+    ['POST /v1/responses/input_tokens', '/v1/responses/input_tokens chat:write'],
     ['DELETE /v1/responses/resp_1', '/v1/responses/{id}/** chat:write'],
     ['GET /v1/responses', 'no_route'],
     ['POST /v1/images/generations', '/v1/images/generations images:write'],
@@ -130,6 +134,8 @@ describe('the built-in routes', () => {
       return found && [found.tokens, found.readsBody, found.model, found.collection, found.counts];
     };
     expect(facts('POST', '/v1/responses')).toEqual([true, true, 'body', 'none', 'none']);
+    expect(facts('POST', '/v1/responses/compact')).toEqual([true, true, 'body', 'none', 'none']);
+    expect(facts('POST', '/v1/responses/input_tokens')).toEqual([false, true, 'body', 'none', 'none']);
     expect(facts('POST', '/v1/embeddings')).toEqual([true, true, 'body', 'none', 'none']);
     expect(facts('POST', '/v1/rag/search')).toEqual([false, true, 'none', 'body', 'none']);
     expect(facts('POST', '/v1/finetuning/jobs')).toEqual([false, true, 'body', 'none', 'none']);

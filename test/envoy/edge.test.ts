@@ -98,6 +98,8 @@ describe('a check that Envoy sends', () => {
     `${CHAT}?x=1`,
     '/v1/completions',
     '/v1/responses',
+    '/v1/responses/compact',
+    '/v1/responses/input_tokens',
     '/v1/embeddings',
     '/v1/rag/query',
     '/v1/rag/search',
