@@ -1,6 +1,6 @@
 /**
  * `postern gateway verify`: sends one request without a credential to each match of each route, and lists those that
- * Postern does not answer with 401.
+ * Postern does not answer with 401. A request for one of Postern's own paths must reach its API.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -31,6 +31,8 @@ const DEFAULT_TIMEOUT = '5s';
 const PARALLEL = 8;
 /** Postern's challenge, by which its 401 differs from another filter's and from the platform's. */
 const CHALLENGE = 'realm="postern"';
+/** The form of the id that Postern's API gives each request, in `x-request-id` of its answers. */
+const REQUEST_ID = /^req_[0-9a-z]{26}$/;
 
 export async function gatewayVerifyCommand(args: Arguments): Promise<number> {
   const sending = await sendingOf(args);
@@ -47,14 +49,21 @@ export async function gatewayVerifyCommand(args: Arguments): Promise<number> {
     ),
     ...policyFindings(objects, gateways, probes),
   ];
-  const tried = probes.filter(({ route, answeredBy }) => !exempt.routes.has(idOf(route)) && answeredBy !== 'public');
-  if (tried.length === 0 && findings.length === 0)
+  const isExempt = ({ route, answeredBy, request }: Probe): boolean =>
+    exempt.routes.has(idOf(route)) || (answeredBy === 'public' && isNamed(exempt.paths, request?.path ?? ''));
+  const tried = probes.filter((probe) => !isExempt(probe));
+  const guarded = tried.filter(({ answeredBy }) => answeredBy !== 'public');
+  if (guarded.length === 0 && findings.length === 0)
     throw new Error('There is no request to send: no HTTPRoute or GRPCRoute of a Gateway needs a credential.');
   const answers = await inParallel(tried, (probe) => answerOf(probe, sending));
-  const wrong = answers.flatMap(({ probe, says }) => (says === undefined ? [] : [`${placeOf(probe)}: ${says}`]));
-  for (const line of [...findings, ...wrong]) process.stdout.write(`${printable(line)}\n`);
+  const wrong = answers.flatMap(({ probe, says }) => (says === undefined ? [] : [{ probe, says }]));
+  for (const line of [...findings, ...wrong.map(({ probe, says }) => `${placeOf(probe)}: ${says}`)])
+    process.stdout.write(`${printable(line)}\n`);
+  const own = tried.length - guarded.length;
+  const wrongOwn = wrong.filter(({ probe }) => probe.answeredBy === 'public').length;
   const parts = [
-    `${tried.length - wrong.length} of ${tried.length} requests were answered 401 by Postern`,
+    `${guarded.length - wrong.length + wrongOwn} of ${guarded.length} requests were answered 401 by Postern`,
+    ...(own === 0 ? [] : [`${own - wrongOwn} of ${own} for its own paths were answered by its API`]),
     `${probes.length - tried.length} matches are public`,
     ...(findings.length === 0 ? [] : [`${findings.length} policies or routes have no check`]),
   ];
@@ -92,18 +101,21 @@ function exemptionsOf(text = ''): Exemptions {
 
 /** @param publicPaths those that the operator names */
 function platformOf(table: RouteTable, publicPaths: readonly string[]): Platform {
-  const isNamed = (path: string): boolean =>
-    publicPaths.some((one) => (one.endsWith('*') ? path.startsWith(one.slice(0, -1)) : path === one));
   return {
     paths: table.routes.map(({ method, template }) => ({
       method,
       path: template.replace(/\/\*\*$/, '').replaceAll(/\{[^}]*\}/g, 'postern-verify') || '/',
     })),
-    isPublic: (method, target) => {
-      const path = target.split('?')[0] ?? '';
-      return isNamed(path) || matchRoute(table, { method, path, upgrade: undefined }).kind === 'public';
-    },
+    isPublic: (method, target) =>
+      isNamed(publicPaths, target) ||
+      matchRoute(table, { method, path: target.split('?')[0] ?? '', upgrade: undefined }).kind === 'public',
   };
+}
+
+/** @param publicPaths those that the operator names */
+function isNamed(publicPaths: readonly string[], target: string): boolean {
+  const path = target.split('?')[0] ?? '';
+  return publicPaths.some((one) => (one.endsWith('*') ? path.startsWith(one.slice(0, -1)) : path === one));
 }
 
 /** Policies by which requests lose the check: the most specific one applies, and not the Gateway's. */
@@ -180,7 +192,7 @@ function addressOf({ gateway, listener }: Probe, { addresses }: Sending): TcpAdd
 
 interface Answer {
   readonly probe: Probe;
-  /** Undefined if Postern answered 401. */
+  /** Undefined if Postern answered 401, or its API a request for one of its own paths. */
   readonly says: string | undefined;
 }
 
@@ -195,12 +207,15 @@ async function answerOf(probe: Probe, sending: Sending): Promise<Answer> {
   if (address === undefined)
     return { probe, says: 'the Gateway has no address in its status. Name one with --address' };
   const answer = await send(probe, request, address, sending);
-  const isPosterns = answer.status === 401 && answer.challenge.includes(CHALLENGE);
+  // The check lets every request for Postern's own paths pass, so they must lead to its API.
+  const isOwn = probe.answeredBy === 'public';
+  const isPosterns = isOwn
+    ? REQUEST_ID.test(answer.requestId)
+    : answer.status === 401 && answer.challenge.includes(CHALLENGE);
+  const says = isOwn && answer.status !== 0 ? `${answer.status}, but not by Postern's API` : answer.says;
   return {
     probe,
-    says: isPosterns
-      ? undefined
-      : `${urlOf(probe, request)} at ${hostAndPort(address)}: ${answer.says}${noteOf(probe)}`,
+    says: isPosterns ? undefined : `${urlOf(probe, request)} at ${hostAndPort(address)}: ${says}${noteOf(probe)}`,
   };
 }
 
@@ -223,6 +238,7 @@ function urlOf({ host, listener }: Probe, { method, path, headers }: ProbeReques
 interface Received {
   readonly status: number;
   readonly challenge: string;
+  readonly requestId: string;
   readonly says: string;
 }
 
@@ -234,7 +250,8 @@ function send(
   { timeoutMs, tls }: Sending,
 ): Promise<Received> {
   return new Promise((resolve) => {
-    const none = (why: string): void => resolve({ status: 0, challenge: '', says: `no answer (${why})` });
+    const none = (why: string): void =>
+      resolve({ status: 0, challenge: '', requestId: '', says: `no answer (${why})` });
     const name = host ?? hostAndPort(address);
     const options = {
       host: address.host,
@@ -254,7 +271,8 @@ function send(
       sent.once('response', (response) => {
         const status = response.statusCode ?? 0;
         const challenge = response.headers['www-authenticate'] ?? '';
-        resolve({ status, challenge, says: status === 401 ? '401, but not by Postern' : String(status) });
+        const requestId = String(response.headers['x-request-id'] ?? '');
+        resolve({ status, challenge, requestId, says: status === 401 ? '401, but not by Postern' : String(status) });
         response.destroy();
       });
       sent.on('error', (error) => none('code' in error ? String(error.code) : error.message));

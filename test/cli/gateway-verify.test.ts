@@ -10,6 +10,7 @@ import { parseArguments } from '../../src/cli/arguments.ts';
 
 import { COMMANDS, optionsOf } from '../../src/cli/commands.ts';
 import { gatewayVerifyCommand } from '../../src/cli/gateway-verify.ts';
+import { type Harness, startHarness } from '../http/harness.ts';
 import { bootstrap, cluster, ROUTER } from '../mesh/support/bootstrap.ts';
 import { type CaseStand, startCaseStand } from '../support/case-stand.ts';
 import { makeAuthority } from '../support/certificates.ts';
@@ -20,6 +21,7 @@ const CHECK = 'envoy.filters.http.ext_authz';
 const [COMMAND] = COMMANDS.filter(({ words }) => words.join(' ') === 'gateway verify');
 
 let stand: CaseStand;
+let api: Harness;
 let edge: Edge;
 let folder: string;
 
@@ -32,6 +34,7 @@ function envoyRoute(match: object, open?: object): object {
 
 beforeAll(async () => {
   stand = await startCaseStand();
+  api = await startHarness();
   folder = await mkdtemp(join(tmpdir(), 'postern-gateway-'));
   const ofTeam = [{ name: 'x-team', string_match: { exact: 'red-and-secret' } }];
   edge = await startConfig(
@@ -46,6 +49,7 @@ beforeAll(async () => {
                 envoyRoute({ path: '/healthz' }, { status: 200 }),
                 envoyRoute({ prefix: '/v1/models', headers: ofTeam }),
                 envoyRoute({ prefix: '/mcp' }, { status: 401 }),
+                ...['/v1/iam', '/openapi.json'].map((own) => ({ match: { prefix: own }, route: { cluster: 'api' } })),
                 envoyRoute({ prefix: '/' }),
               ],
             },
@@ -65,13 +69,18 @@ beforeAll(async () => {
           ROUTER,
         ],
       },
-      [cluster('postern', stand.grpc, true), cluster('upstream', stand.upstream)],
+      [
+        cluster('postern', stand.grpc, true),
+        cluster('upstream', stand.upstream),
+        cluster('api', new URL(api.url).host),
+      ],
     ),
   );
 });
 
 afterAll(async () => {
   await edge?.stop();
+  await api?.close();
   await stand?.close();
   await rm(folder, { recursive: true, force: true });
 });
@@ -154,6 +163,34 @@ describe('with a dump', () => {
       code: 0,
       lines: ['3 of 3 requests were answered 401 by Postern, 2 matches are public.'],
     });
+  });
+
+  it('lists a path that every request may reach, if its route leads to the platform and not to Postern', async () => {
+    const own = [
+      route('iam', 'chat.example.com', prefix('/v1/iam')),
+      route('openapi', 'chat.example.com', { path: { type: 'Exact', value: '/openapi.json' } }),
+    ];
+    const to = ['--address', address()];
+    expect(await verify('--dump', await dump('own', [GATEWAY, ...GUARDED, ...own]), ...to)).toEqual({
+      code: 0,
+      lines: [
+        '3 of 3 requests were answered 401 by Postern, 2 of 2 for its own paths were answered by its API, 0 matches are public.',
+      ],
+    });
+    const wrong = route('console', 'chat.example.com', prefix('/console'));
+    const file = await dump('own-wrong', [GATEWAY, ...GUARDED, ...own, wrong]);
+    expect(await verify('--dump', file, ...to)).toEqual({
+      code: 1,
+      lines: [
+        expect.stringMatching(
+          /^ai\/ai http {2}HTTPRoute ai\/console rule 1 match 1: GET \S+\/console\/postern-verify at \S+: 200, but not by Postern's API$/,
+        ),
+        '3 of 3 requests were answered 401 by Postern, 2 of 3 for its own paths were answered by its API, 0 matches are public.',
+      ],
+    });
+    expect((await verify('--dump', file, ...to, '--public', '/console*')).lines).toEqual([
+      '3 of 3 requests were answered 401 by Postern, 2 of 2 for its own paths were answered by its API, 1 matches are public.',
+    ]);
   });
 
   it('shows no value of a header, and no character that a terminal obeys', async () => {
