@@ -66,22 +66,38 @@ test.each([['central'], ['sidecar']])(
       ]),
     );
     const labels = { ...own, 'helm.sh/chart': 'theirs' };
+    const checksums = { 'checksum/config': 'theirs', 'checksum/secret': 'theirs', 'checksum/envoy': 'theirs' };
+    const ofMetrics = { ...labels, release: 'prometheus' };
     const values = {
-      commonLabels: { ...labels, team: 'ai', tier: 'common' },
+      commonLabels: { ...labels, team: 'ai', tier: 'common', release: 'common', 'postern/metrics': 'theirs' },
       podLabels: { ...labels, tier: 'pod' },
-      podAnnotations: { 'kubectl.kubernetes.io/default-container': 'theirs', note: 'kept' },
+      podAnnotations: { 'kubectl.kubernetes.io/default-container': 'theirs', ...checksums, note: 'kept' },
+      bootstrap: { password: 'correct horse battery staple' },
+      metrics: {
+        serviceMonitor: { enabled: true, labels: ofMetrics },
+        prometheusRule: { enabled: true, labels: ofMetrics },
+        dashboard: { enabled: true, labels: ofMetrics },
+      },
     };
     const manifests = await rendered(mode === 'sidecar' ? { ...values, ...SIDECAR } : values);
     for (const manifest of manifests) {
       const shown = at(manifest, 'metadata', 'labels');
       expect(shown).toMatchObject({ team: 'ai', tier: 'common', 'app.kubernetes.io/part-of': 'theirs' });
       expect(at(shown, 'app.kubernetes.io/instance')).toBe('postern');
+      const isOfMetrics = at(shown, 'app.kubernetes.io/component') === 'metrics';
+      expect(at(shown, 'release')).toBe(isOfMetrics ? 'prometheus' : 'common');
     }
+    expect(at(only(manifests, 'Service', 'postern-admin'), 'metadata', 'labels', 'postern/metrics')).toBe('true');
     const deployment = only(manifests, 'Deployment', 'postern');
     const pod = at(deployment, 'spec', 'template', 'metadata');
     expect(pod).toMatchObject({
       labels: { tier: 'pod', team: 'ai', ...Object(at(deployment, 'spec', 'selector', 'matchLabels')) },
-      annotations: { 'kubectl.kubernetes.io/default-container': 'postern', note: 'kept' },
+      annotations: {
+        'kubectl.kubernetes.io/default-container': 'postern',
+        'checksum/config': expect.stringMatching(/^[0-9a-f]{64}$/),
+        'checksum/secret': expect.stringMatching(/^[0-9a-f]{64}$/),
+        note: 'kept',
+      },
     });
   },
 );
@@ -107,6 +123,15 @@ describe('images', () => {
       { name: 'two' },
     ]);
   });
+});
+
+it('pods get a checksum that the chart does not have', async () => {
+  const podAnnotations = { 'checksum/secret': 'a', 'checksum/directory': 'b' };
+  const manifests = await rendered({ ...SIDECAR, podAnnotations });
+  for (const name of ['postern', 'postern-envoy']) {
+    const pod = only(manifests, 'Deployment', name);
+    expect(at(pod, 'spec', 'template', 'metadata', 'annotations')).toMatchObject(podAnnotations);
+  }
 });
 
 it('each container of Postern gets the environment of ConfigMaps and Secrets, and no other container does', async () => {

@@ -16,13 +16,6 @@
 {{- end -}}
 {{- end -}}
 
-{{- define "postern.labels" -}}
-{{- include "postern.ownLabels" . }}
-{{- with include "postern.moreLabels" .Values.commonLabels }}
-{{ . }}
-{{- end }}
-{{- end -}}
-
 {{- define "postern.ownLabels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/name: {{ include "postern.name" . }}
@@ -55,6 +48,17 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
+{{/* Annotations of pods. Takes {own, more}: the chart's own as a text, and others, of which it leaves out those that the chart has. */}}
+{{- define "postern.podAnnotations" -}}
+{{- $own := fromYaml .own -}}
+{{- .own }}
+{{- range $key, $value := .more }}
+{{- if not (hasKey $own $key) }}
+{{ toYaml (dict $key $value) }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
 {{/* metadata of an object. Takes {root, name, component, wave?, namespace?, cluster?, labels?, annotations?}. */}}
 {{- define "postern.metadata" -}}
 {{- $root := .root -}}
@@ -64,10 +68,10 @@ metadata:
   namespace: {{ .namespace | default $root.Release.Namespace }}
   {{- end }}
   labels:
-    {{- include "postern.labels" $root | nindent 4 }}
+    {{- include "postern.ownLabels" $root | nindent 4 }}
     app.kubernetes.io/component: {{ .component }}
-    {{- with .labels }}
-    {{- toYaml . | nindent 4 }}
+    {{- with include "postern.moreLabels" (merge (dict) (.labels | default dict) $root.Values.commonLabels) }}
+    {{- . | nindent 4 }}
     {{- end }}
   {{- $annotations := merge (dict) (.annotations | default dict) $root.Values.commonAnnotations }}
   {{- if and $root.Values.annotations.argoSyncWaves .wave }}
