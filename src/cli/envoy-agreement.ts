@@ -23,12 +23,11 @@ const INSPECTED_END = `${INDENT}# Everything else.`;
 /**
  * @param text envoy/demo.yaml or envoy/production.yaml, whose comments stay
  * @returns the text with room for bodies of `inspect.max-body`, with the number of proxies of `client-ip.trusted-hops`,
- *   and with two routes for each configured route that reads its body
+ *   with the port of `admin.listen`, and with two routes for each configured route that reads its body
  */
-export function agreeing(
-  text: string,
-  { routes, inspect: { maxBodyBytes }, clientIp: { trustedHops } }: Pick<Config, 'routes' | 'inspect' | 'clientIp'>,
-): string {
+export function agreeing(text: string, config: Pick<Config, 'routes' | 'inspect' | 'clientIp' | 'admin'>): string {
+  const { routes, inspect, clientIp, admin } = config;
+  const { maxBodyBytes } = inspect;
   const reading = routes.filter((route) => route.readsBody);
   const bufferBytes = Math.max(FILE_BUFFER_BYTES, maxBodyBytes + FILE_BUFFER_BYTES - FILE_BODY_BYTES);
   const seconds = FILE_BODY_SECONDS + SECONDS_PER_MIB * Math.max(0, Math.ceil(maxBodyBytes / MIB) - 1);
@@ -41,9 +40,14 @@ export function agreeing(
     [`buffer_limit_bytes: ${FILE_BUFFER_BYTES}`, `buffer_limit_bytes: ${bufferBytes}`],
     [`body_buffer_limit: ${FILE_BUFFER_BYTES}`, `body_buffer_limit: ${bufferBytes}`],
     [`max_stream_duration: ${FILE_BODY_SECONDS}s`, `max_stream_duration: ${seconds}s`],
-    ['xff_num_trusted_hops: 0', `xff_num_trusted_hops: ${trustedHops}`],
+    ['xff_num_trusted_hops: 0', `xff_num_trusted_hops: ${clientIp.trustedHops}`],
   ];
-  return changes.reduce((changed, [before, after]) => replaced(changed, before, after), text);
+  const agreed = changes.reduce((changed, [before, after]) => replaced(changed, before, after), text);
+  // Only production has it.
+  return agreed.replace(
+    `health_check_config: { port_value: 9090 }`,
+    `health_check_config: { port_value: ${admin.listen.port} }`,
+  );
 }
 
 /** Two entries for each route, like those of the built-in routes: before the check's allow, and after it. */

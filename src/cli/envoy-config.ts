@@ -28,6 +28,7 @@ export function placeAddresses(text: string, addresses: EnvoyAddresses): object 
   for (const listener of listAt(resources, 'listeners')) {
     const address = addresses.places[nameOf(listener)];
     if (address === undefined) continue;
+    if (isName(address)) throw new Error(`${address} is a name, and Envoy listens on IP addresses only.`);
     listener['address'] = envoyAddress(address);
     missing.delete(nameOf(listener));
   }

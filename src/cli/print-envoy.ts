@@ -105,6 +105,8 @@ function meshObject(text: string, profile: 'istio' | 'envoy-gateway', args: Argu
 }
 
 function placesOf(args: Arguments, profile: Profile): Readonly<Record<string, string>> {
+  if (args.value('http')?.startsWith('unix:') === true)
+    throw new UsageError('--http takes host:port, because the API has no Unix socket.');
   const named = Object.entries(PLACES).flatMap(([option, place]) => {
     const address = args.value(option);
     return address === undefined ? [] : [[place, address] as const];

@@ -80,6 +80,20 @@ describe('postern envoy config', () => {
     }
   });
 
+  it('checks the health of the API at the port of admin.listen', async () => {
+    const file = join(folder, 'admin.yaml');
+    await writeFile(file, JSON.stringify({ admin: { listen: '0.0.0.0:9123' } }));
+    const ports = async (...args: readonly string[]): Promise<unknown> => {
+      const { clusters } = parse((await print(args)).stdout, { merge: true }).static_resources;
+      const api = clusters.find((one: { name: string }) => one.name === 'postern-http');
+      return api.load_assignment.endpoints[0].lb_endpoints[0].endpoint.health_check_config;
+    };
+    for (const profile of ['production', 'sidecar']) {
+      expect(await ports('--profile', profile, '--config', file)).toEqual({ port_value: 9123 });
+      expect(await ports('--profile', profile)).toEqual({ port_value: 9090 });
+    }
+  });
+
   it.each(['demo', 'sidecar'])(
     'prints for %s what a real Envoy takes if it counts usage by itself',
     async (profile) => {
@@ -261,6 +275,14 @@ describe('postern envoy config', () => {
     [['--profile', 'demo', '--grpc', 'unix:'], 'unix: is not an address of the form host:port.'],
     [['--profile', 'demo', '--grpc', 'unix:gate.sock'], 'unix:gate.sock is not an address of the form host:port.'],
     [['--profile', 'demo', '--grpc', 'nowhere'], 'nowhere is not an address of the form host:port.'],
+    [
+      ['--profile', 'sidecar', '--http', 'unix:/run/api.sock'],
+      '--http takes host:port, because the API has no Unix socket.',
+    ],
+    [
+      ['--profile', 'sidecar', '--listen', 'localhost:10000'],
+      'localhost:10000 is a name, and Envoy listens on IP addresses only.',
+    ],
   ])('exits 2 and says what it takes: %j', async (args, says) => {
     const { code, stdout, stderr } = await print(args);
     expect([code, stdout]).toEqual([2, '']);
@@ -350,7 +372,8 @@ describe('Envoy with the printed configuration', () => {
     const upstream = await startNamedServer('upstream');
     running.defer(() => upstream.close());
     const parts = { grpc: server.address, http: upstream.address, upstream: upstream.address };
-    edge = await startEdge(parts, (text) => agreeing(text, { routes, inspect, clientIp: { trustedHops: 0 } }));
+    const admin = { listen: { kind: 'tcp', host: '127.0.0.1', port: 9090 } } as const;
+    edge = await startEdge(parts, (text) => agreeing(text, { routes, inspect, clientIp: { trustedHops: 0 }, admin }));
     running.defer(() => edge.stop());
   });
   afterAll(() => running.disposeAsync());

@@ -125,6 +125,26 @@ describe('images', () => {
   });
 });
 
+test.each([[{}], [{ shadow: true }]])(
+  'Envoy with %j checks the health at ports that the Services have',
+  async (more) => {
+    const manifests = await rendered({ ...SIDECAR, envoy: { ...SIDECAR.envoy, ...more } });
+    const { static_resources } = parse(textAt(only(manifests, 'ConfigMap', 'postern-envoy'), 'data', 'envoy.yaml'));
+    const checked = listAt(static_resources, 'clusters').filter(
+      (cluster) => listAt(cluster, 'health_checks').length > 0,
+    );
+    expect(checked.map((cluster) => at(cluster, 'name'))).toContain('postern-grpc');
+    for (const cluster of checked) {
+      const endpoint = at(cluster, 'load_assignment', 'endpoints', 0, 'lb_endpoints', 0, 'endpoint');
+      const { address, port_value } = Object(at(endpoint, 'address', 'socket_address'));
+      const service = manifests.find(({ kind, metadata }) => kind === 'Service' && metadata.name === address);
+      if (service === undefined) continue;
+      const port = at(endpoint, 'health_check_config', 'port_value') ?? port_value;
+      expect(listAt(service, 'spec', 'ports').map((one) => at(one, 'port'))).toContain(port);
+    }
+  },
+);
+
 it('pods get a checksum that the chart does not have', async () => {
   const podAnnotations = { 'checksum/secret': 'a', 'checksum/directory': 'b' };
   const manifests = await rendered({ ...SIDECAR, podAnnotations });

@@ -5,6 +5,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { parse, stringify } from 'yaml';
+import { child, itemNamed, listAt } from '../../../src/cli/envoy-config.ts';
 import { chartReadme } from './readme.ts';
 import { documentValues } from './values-docs.ts';
 import { valuesSchema } from './values-schema.ts';
@@ -21,7 +23,7 @@ export async function madeFiles(root: string): Promise<ReadonlyMap<string, strin
     ['helm/postern/files/envoy-gateway-patches.yaml', await printedPatches(root, 'envoy-gateway', 'jsonPatches')],
     [
       'helm/postern/files/envoy-sidecar.yaml',
-      await printedEnvoy(root, ['--profile', 'sidecar', '--http', 'postern-http:8080']),
+      withoutHealthOfApi(await printedEnvoy(root, ['--profile', 'sidecar', '--http', 'postern-http:8080'])),
     ],
     ['helm/postern/files/envoy-sidecar-shadow.yaml', await printedEnvoy(root, ['--profile', 'sidecar', '--shadow'])],
   ]);
@@ -37,6 +39,16 @@ async function printedEnvoy(root: string, args: readonly string[]): Promise<stri
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** The Service of the API has only its port, and leads to ready pods only. */
+function withoutHealthOfApi(text: string): string {
+  const config: unknown = parse(text);
+  const cluster = itemNamed(config, 'postern-http', 'static_resources', 'clusters');
+  delete cluster['health_checks'];
+  for (const host of listAt(cluster, 'load_assignment', 'endpoints', 0, 'lb_endpoints'))
+    delete child(host, 'endpoint')['health_check_config'];
+  return stringify(config, { aliasDuplicateObjects: false, lineWidth: 0 });
 }
 
 /** The member with the patches, which the command prints last. */
