@@ -7,7 +7,7 @@
 import { open } from 'node:fs/promises';
 import { type Document, isCollection, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import { type ConfigError, joinPath, type Position } from '../config/config-error.ts';
-import { fileError, filePosition, readFailure, resolved, syntaxError } from '../config/yaml.ts';
+import { fileError, filePosition, readFailure, resolved, syntaxError, YAML_OPTIONS } from '../config/yaml.ts';
 import { pointerSteps, unstorable } from '../http/storable.ts';
 import type { SetupDocument } from '../iam/setup/document.ts';
 import { readSetups, type Setup, type SetupError } from '../iam/setup/read.ts';
@@ -31,6 +31,7 @@ const MAX_DOCUMENT_BYTES = 8 * 1_048_576;
 const SHORT_BYTES = 1_048_576;
 const MAX_ALIASES = 1000;
 const MAX_BROKEN = 3;
+const NESTED = 'nested too deeply';
 
 export const STDIN = '-';
 
@@ -163,7 +164,7 @@ interface Parsed {
 function parse({ text, line }: Part): Parsed | undefined {
   const lines = new LineCounter();
   try {
-    const doc = parseDocument(text, { lineCounter: lines, prettyErrors: false, stringKeys: true });
+    const doc = parseDocument(text, { ...YAML_OPTIONS, lineCounter: lines, stringKeys: true });
     const positionAt = (offset: number): Position => {
       const inPart = filePosition(lines, offset);
       return { line: line + inPart.line, column: inPart.column };
@@ -189,7 +190,7 @@ function readPart(part: Part, i: number): PartRead {
     return fail(fileError(file, message, { line: part.line + 1, column: 1 }));
   }
   const parsed = parse(part);
-  if (parsed === undefined) return fail(fileError(file, 'nested too deeply'));
+  if (parsed === undefined) return fail(fileError(file, NESTED));
   const { doc, positionAt } = parsed;
   const broken = [...doc.errors, ...doc.warnings].map((error) => syntaxError(file, error, positionAt));
   // One syntax error causes others after it.
@@ -203,7 +204,13 @@ function readPart(part: Part, i: number): PartRead {
       const also = error.also === undefined ? undefined : parsed.position(pointerSteps(error.also)).line;
       return locatedError(file, parsed, { ...error, path: `/${i}${error.path}` }, also);
     });
-  return readValue(value.value, size <= SHORT_BYTES, locate);
+  try {
+    return readValue(value.value, size <= SHORT_BYTES, locate);
+  } catch (error) {
+    // A value with an alias of itself has no end.
+    if (!(error instanceof RangeError)) throw error;
+    return fail(fileError(file, NESTED));
+  }
 }
 
 function readValue(

@@ -17,7 +17,7 @@ import { type ConfigError, didYouMean, type Position, type ValuePath } from './c
 import { readSecret, SECRET_FILE_EXPECTED } from './files.ts';
 import type { Raw } from './parsers.ts';
 import type { Setting } from './setting.ts';
-import { fileError, filePosition, readFailure, resolved, syntaxError } from './yaml.ts';
+import { fileError, filePosition, readFailure, resolved, syntaxError, YAML_OPTIONS } from './yaml.ts';
 
 interface FileEntry {
   readonly raw: Raw;
@@ -81,10 +81,11 @@ function readConfigFile(settings: readonly Setting<unknown>[], file: string): Fi
 
 function readYaml(names: Names, file: string, text: string): FileContent {
   const lines = new LineCounter();
-  const doc = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const doc = parseDocument(text, { ...YAML_OPTIONS, lineCounter: lines });
   const positionAt = (offset: number | undefined): Position => filePosition(lines, offset ?? 0);
-  const errors = doc.errors.map((error) => syntaxError(file, error, positionAt));
-  if (doc.errors.some((error) => error.code !== 'DUPLICATE_KEY')) {
+  const broken = [...doc.errors, ...doc.warnings];
+  const errors = broken.map((error) => syntaxError(file, error, positionAt));
+  if (broken.some((error) => error.code !== 'DUPLICATE_KEY')) {
     return { entries: new Map(), errors, isWhole: false };
   }
   const walk = new Walk(names, file, doc, positionAt);

@@ -3,6 +3,12 @@
 import { type Document, isAlias, type LineCounter, type YAMLError } from 'yaml';
 import type { ConfigError, Position } from './config-error.ts';
 
+/**
+ * Values are maps, lists and scalars of JSON. Every other tag is a warning, which the readers reject: an ordered map or a
+ * set would have no members, and the text after `!secret` would be the value.
+ */
+export const YAML_OPTIONS = { prettyErrors: false, resolveKnownTags: false } as const;
+
 export function fileError(file: string, message: string, at?: Position): ConfigError {
   return { where: { kind: 'file', file, at }, path: '', message };
 }

@@ -73,6 +73,14 @@ describe('a wrong value is named with file, line, path and what was expected', (
     ['issuer: *nowhere', 'postern.yaml:1:1: issuer: this alias has no anchor'],
     ['issuer: a\nissuer: b', 'postern.yaml:2:1: this key appears twice in the same map'],
     ['http: {listen: "a:1"}\nhttp.listen: a:2', 'postern.yaml:2:1: http.listen: set twice: also in line 1'],
+    [
+      'secret-key: !env POSTERN_KEY_OF_AT_LEAST_32_CHARACTERS',
+      'postern.yaml:1:13: not valid YAML here (TAG_RESOLVE_FAILED)',
+    ],
+    [
+      'ldap.group-role-mapping: !!omap [{ "cn=a,dc=x": developer }]',
+      'postern.yaml:1:26: not valid YAML here (TAG_RESOLVE_FAILED)',
+    ],
     ['- a\n- b', 'postern.yaml:1:1: expected a map of settings'],
     ['just words', 'postern.yaml:1:1: expected a map of settings'],
     ['a: [', 'postern.yaml:1:5: not valid YAML here (BAD_INDENT)'],

@@ -40,11 +40,19 @@ describe('every error names its place', () => {
     ['broken YAML', 'version: 1\ntenants: [}', ['f.yaml:2:11: not valid YAML here (BAD_INDENT)']],
     ['a key that is no text', 'version: 1\n? { a: b }\n: x', ['f.yaml:2:3: not valid YAML here (NON_STRING_KEY)']],
     ['a tag', 'version: !secret 1', ['f.yaml:1:10: not valid YAML here (TAG_RESOLVE_FAILED)']],
+    ...['!!omap [{ monthly_tokens: 5 }]', '!!set { monthly_tokens }', '!!timestamp 2026-01-01'].map(
+      (value): [string, string, string[]] => [
+        `a value of another type of YAML, ${value}`,
+        `version: 1\ntenants: [{ id: a, quotas: ${value} }]`,
+        ['f.yaml:2:28: not valid YAML here (TAG_RESOLVE_FAILED)'],
+      ],
+    ),
     [
       'what may be a secret that lost its place',
       'version: 1\nhunter2 opens: it',
       ['f.yaml:2:1: (not a name): This member is unknown.'],
     ],
+    ['an alias in its own value', 'version: 1\ntenants: &x [*x]', ['f.yaml: nested too deeply']],
     ['an alias of nothing', 'version: *x', ['f.yaml: an alias has no anchor, or there are too many aliases']],
     [
       'a number for a name',
