@@ -457,7 +457,10 @@ export const CONFIG_SETTINGS = {
 export const SECRET_SETTINGS = {
   databaseUrl: secret(
     'database.url',
-    textLike('postgresql://user:password@host:port/database', /^postgres(ql)?:\/\/[^\s\0]+$/),
+    scalar('postgresql://user:password@host:port/database', (text) =>
+      // The client reads it as a URL as well. A database at a Unix socket may have no host.
+      /^postgres(ql)?:\/\/[^\s\0]+$/.test(text) && URL.canParse(text.replace('@/', '@host/')) ? text : undefined,
+    ),
     'postgresql://postern@db.example.com:5432/postern?sslmode=verify-full',
     'URL of the PostgreSQL database; absent = an embedded PostgreSQL. It requires secret-key.',
   ),

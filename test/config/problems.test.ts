@@ -81,6 +81,10 @@ describe('a wrong value is named with file, line, path and what was expected', (
       'ldap.group-role-mapping: !!omap [{ "cn=a,dc=x": developer }]',
       'postern.yaml:1:26: not valid YAML here (TAG_RESOLVE_FAILED)',
     ],
+    ...['postgresql://u:p@h:99999/d', 'postgresql://u:p@[::1/d', 'mysql://u:p@h/d'].map((url): [string, string] => [
+      `database.url: "${url}"`,
+      'postern.yaml:1:1: database.url: expected postgresql://user:password@host:port/database',
+    ]),
     ['- a\n- b', 'postern.yaml:1:1: expected a map of settings'],
     ['just words', 'postern.yaml:1:1: expected a map of settings'],
     ['a: [', 'postern.yaml:1:5: not valid YAML here (BAD_INDENT)'],
@@ -111,6 +115,15 @@ describe('a wrong value is named with file, line, path and what was expected', (
     ],
   ])('%j', (yaml, problem) => {
     expect(problemsOf(load(yaml))).toContain(problem);
+  });
+
+  it.each([
+    'postgresql://u:p@h',
+    'postgres://u@[::1]:5432/d',
+    'postgresql://u@/d?host=%2Frun%2Fpostgresql',
+    'postgresql:///d',
+  ])('database.url may be %s', (url) => {
+    expect(problemsOf(load(`database.url: "${url}"\nsecret-key: ${'k'.repeat(32)}`))).toEqual([]);
   });
 
   it('each once, and nothing seems to be missing from a file that is not YAML', () => {
