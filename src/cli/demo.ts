@@ -9,7 +9,7 @@ import { Passwords } from '../identity/passwords.ts';
 import { ensureAdministrator } from '../server/administrator.ts';
 import { openStore, prepareStore } from '../server/store.ts';
 import type { Arguments } from './arguments.ts';
-import { InvalidConfigError, type LoadedConfig, loadOrRefuse } from './configuration.ts';
+import { InvalidConfigError, type LoadedConfig, loadOrRefuse, refusePipe } from './configuration.ts';
 import { busyAddresses, type DemoAddress, demoOrigins, reachable } from './demo-addresses.ts';
 import { banner } from './demo-banner.ts';
 import { sendFirstRequests } from './demo-first-requests.ts';
@@ -163,6 +163,7 @@ async function run(
 }
 
 async function loadDemo(args: Arguments, listen: string, issuerListen: string): Promise<LoadedConfig> {
+  refusePipe(args);
   const given = await loadOrRefuse(args);
   const absent = given.settings.filter(({ raw }) => raw === undefined).map(({ setting }) => setting.path);
   // Envoy removes the port from the Host header, so the setting must name the origins of its address.

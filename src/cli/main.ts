@@ -12,14 +12,25 @@ import { printed } from './output.ts';
 const FAILED = 1;
 /** Wrong usage, a wrong configuration, or a database that the command must not use. Nothing was changed. */
 const REFUSED = 2;
+/** The output of these commands is a log. A full disk must not change how a server ends. */
+const SERVERS: ReadonlySet<string | undefined> = new Set(['serve', 'demo']);
 
 export async function main(argv: readonly string[]): Promise<number> {
   try {
-    return await run(argv);
+    const code = await run(argv);
+    return SERVERS.has(argv[0]) ? code : unlessLost(code);
   } catch (error) {
     process.stderr.write(`${failureText(error)}\n`);
     return FAILED;
   }
+}
+
+/** A reader may close its end (`| head`). Every other failure loses output that the command was run for. */
+function unlessLost(code: number): number {
+  const lost: (Error & { readonly code?: string }) | null = process.stdout.errored;
+  if (lost === null || lost.code === 'EPIPE') return code;
+  process.stderr.write(`Standard output could not be written, so the output is not complete: ${lost.message}.\n`);
+  return code === 0 ? FAILED : code;
 }
 
 async function run(argv: readonly string[]): Promise<number> {

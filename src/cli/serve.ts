@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { openStore, prepareStore, type Store } from '../server/store.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { type Arguments, UsageError } from './arguments.ts';
-import { type LoadedConfig, loadOrRefuse } from './configuration.ts';
+import { type LoadedConfig, loadOrRefuse, refusePipe } from './configuration.ts';
 import { PROCESS_KIND, type ProcessKind } from './process-messages.ts';
 import { serverTelemetry } from './server-telemetry.ts';
 import { stopSignal } from './signals.ts';
@@ -16,6 +16,8 @@ const KINDS: readonly ProcessKind[] = ['gate', 'api'];
 export async function serve(args: Arguments): Promise<number> {
   const only = onlyOption(args);
   const loaded = await loadOrRefuse(args);
+  const isAlone = only === 'api' || (only === 'gate' && loaded.config.workers === 1);
+  if (!isAlone) refusePipe(args);
   const telemetry = await serverTelemetry(loaded);
   reportUnhandled(telemetry);
   const child = childKind();
@@ -28,7 +30,7 @@ export async function serve(args: Arguments): Promise<number> {
   try {
     const store = await Promise.race([prepareStore(opened, loaded.config, telemetry), stop]);
     if (store === undefined) return 0;
-    return only === 'api' || (only === 'gate' && loaded.config.workers === 1)
+    return isAlone
       ? await serveAlone(only, loaded, store, telemetry, stop)
       : await serveSupervised(only === undefined ? KINDS : [only], loaded, store, telemetry, stop);
   } finally {

@@ -1,8 +1,11 @@
 /** The commands of `postern`: what each prints, where, and how it ends. One of each kind runs as a process. */
 
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { access, writeFile } from 'node:fs/promises';
 import { createServer, type Server as TcpServer } from 'node:net';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { type CommandResult, runCommand } from '../support/command.ts';
@@ -15,6 +18,9 @@ import { type Finished, openStand, type Server, type Stand } from './support/pos
 import { postmasterOf } from './support/postgres.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const execute = promisify(execFile);
+const MAIN = join(import.meta.dirname, '../../src/main.ts');
 
 let stand: Stand;
 beforeAll(async () => {
@@ -43,6 +49,7 @@ describe('usage', () => {
     { args: ['policy', 'enable', 'x'], says: /^Unknown command: policy enable\.$/m },
     { args: ['policy', 'disable'], says: /^Give the name of exactly one policy\.$/m },
     { args: ['explain', '--method', 'GET'], says: /^Give both --method and --path\.$/m },
+    { args: ['serve', '--config', ''], says: /^--config needs the name of a file\.$/m },
   ])('$args is refused with what there is, and nothing is started', async ({ args, says }) => {
     const dataDir = join(stand.folder, 'unused');
     const { code, stdout, stderr } = await runCommand(args, { POSTERN_DATA_DIR: dataDir });
@@ -121,6 +128,25 @@ describe('check-config', () => {
   });
 });
 
+describe.skipIf(!existsSync('/dev/full'))('output to a full disk', () => {
+  const runToFullDisk = (...args: readonly string[]) =>
+    execute('sh', ['-c', 'exec "$@" > /dev/full', 'sh', process.execPath, MAIN, ...args]).then(
+      () => 0,
+      ({ code, stderr }: { code: number; stderr: string }) => [code, stderr],
+    );
+
+  it('exits with 1 and says that the output is not complete', async () => {
+    const message =
+      'Standard output could not be written, so the output is not complete: ENOSPC: no space left on device, write.\n';
+    expect(await runToFullDisk('envoy', 'config')).toEqual([1, message]);
+  });
+
+  it('leaves the exit code of a command whose output goes elsewhere', async () => {
+    expect(await execute(process.execPath, [MAIN, 'envoy', 'config'])).toMatchObject({ stderr: '' });
+    expect(await runToFullDisk('envoy', 'config', '--profile', 'x')).toEqual([2, expect.stringContaining('--profile')]);
+  });
+});
+
 describe('a configuration that is wrong', () => {
   interface Wrong {
     readonly what: string;
@@ -176,6 +202,24 @@ describe('a configuration that is wrong', () => {
       expect(await exists(dataDir)).toBe(false);
     },
   );
+
+  it.runIf(process.platform === 'linux')('is a pipe, which only the first process of a server could read', async () => {
+    const pipe = join(stand.folder, 'pipe');
+    await execute('mkfifo', [pipe]);
+    const dataDir = join(stand.folder, 'unused');
+    const written = writeFile(pipe, 'audience: other-platform\n');
+    const finished = await runCommand(['serve', '--config', pipe], { POSTERN_DATA_DIR: dataDir });
+    await written;
+    expect([finished.code, finished.stderr]).toEqual([
+      2,
+      `${pipe}: expected a file, because every process of the server reads it, got a pipe\n`,
+    ]);
+    expect(await exists(dataDir)).toBe(false);
+    const again = writeFile(pipe, 'audience: other-platform\n');
+    const { stdout } = await runCommand(['check-config', '--config', pipe], {});
+    await again;
+    expect(stdout).toMatch(/^audience: other-platform/m);
+  });
 
   it('is not there at all', async () => {
     const finished = await stand.run(['serve', '--config', 'nowhere.yaml']);
