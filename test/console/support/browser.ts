@@ -53,7 +53,7 @@ export class PagePool {
   readonly #idle: Page[] = [];
 
   /** @param clean takes from a page what the next test must not find besides what its `sessionStorage` keeps */
-  constructor(make: () => Promise<Page>, clean: (page: Page) => Promise<void> = async () => undefined) {
+  constructor(make: () => Promise<Page>, clean: (page: Page) => Promise<void>) {
     this.#make = make;
     this.#clean = clean;
   }
@@ -78,7 +78,6 @@ export class PagePool {
       await page.close();
       return;
     }
-    // The next test loads its page in place of this one. Another page between the two would cost a quarter of a load.
     this.#idle.push(page);
   }
 }
@@ -185,6 +184,32 @@ export async function visit(page: Page, path: string): Promise<void> {
   await unknown.waitFor();
   await page.evaluate(`history.pushState(null, '', ${JSON.stringify(path)})`);
   await unknown.waitFor({ state: 'detached' });
+}
+
+/** A page that a test left in a state without a way on costs the next one this and a load. */
+const LEAVE_MS = 5_000;
+
+/**
+ * Takes from an open page what the test before left in it: the screen, with all that is open in the shell, and the answers
+ * that the console keeps. The page for a new password stands outside of the shell, and asks the server for nothing. The
+ * scripts, which cost most of a load, stay, and so does the session.
+ */
+export async function leaveScreens(page: Page): Promise<void> {
+  await page.evaluate("history.pushState(null, '', '/console/set-password')");
+  await page.getByRole('heading', { level: 1, name: 'Set your password' }).waitFor({ timeout: LEAVE_MS });
+  await page.evaluate(`(async () => {
+    const addresses = [...document.querySelectorAll('link[rel=modulepreload]')].map(({ href }) => href);
+    const exported = (await Promise.all(addresses.map((address) => import(address)))).flatMap((module) => Object.values(module));
+    const caches = exported.filter((value) => typeof value?.getQueryCache === 'function');
+    if (caches.length === 0) throw new Error('The console has no cache of answers.');
+    // The answer to a change may lead to another screen.
+    const endMs = performance.now() + ${LEAVE_MS};
+    while (caches.some((cache) => cache.isMutating() > 0)) {
+      if (performance.now() > endMs) throw new Error('A change has no answer.');
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    for (const cache of caches) cache.clear();
+  })()`);
 }
 
 /**

@@ -9,7 +9,16 @@ import { openStand, type Server } from '../../server/support/postern.ts';
 import { freshDatabase } from '../../support/database.ts';
 import { type Edge, startEdge } from '../../support/envoy.ts';
 import { freeAddress } from '../../support/ports.ts';
-import { type Look, openBrowser, openContext, openTouchTab, PagePool, type Tab, visitors } from './browser.ts';
+import {
+  type Look,
+  leaveScreens,
+  openBrowser,
+  openContext,
+  openTouchTab,
+  PagePool,
+  type Tab,
+  visitors,
+} from './browser.ts';
 
 export interface ConsoleStand {
   /** That of the server. */
@@ -106,7 +115,7 @@ async function startIn(stack: AsyncDisposableStack, browser: Browser, env: NodeJ
     await page.goto('/console');
     await enter(page, ADMIN);
     await page.close();
-    return new PagePool(() => context.newPage());
+    return new PagePool(() => context.newPage(), leaveScreens);
   };
   return {
     db: database.db,
@@ -123,7 +132,8 @@ async function startIn(stack: AsyncDisposableStack, browser: Browser, env: NodeJ
     async asAdmin({ look, path = '/console' } = {}) {
       session ??= adminSession();
       const tab = await (await session).take(edge.url, look);
-      await tab.page.goto(path);
+      if (tab.page.url() === 'about:blank') await tab.page.goto(path);
+      else await tab.page.evaluate(`history.pushState(null, '', ${JSON.stringify(path)})`);
       await untilOpen(tab.page);
       return tab;
     },
