@@ -60,6 +60,23 @@ export function globContains(outer: Glob, inner: Glob): boolean {
   return globMatches(outer, inner.text);
 }
 
+/**
+ * Reports whether a name may match both patterns, by their beginnings and ends. True is right for any two; false is
+ * exact.
+ */
+export function mayMeet(one: string, other: string): boolean {
+  const [a, b] = [ends(one), ends(other)];
+  if (a.exact && b.exact) return one === other;
+  const begins = a.head.startsWith(b.head) || b.head.startsWith(a.head);
+  return begins && (a.tail.endsWith(b.tail) || b.tail.endsWith(a.tail));
+}
+
+function ends(pattern: string) {
+  const star = pattern.indexOf('*');
+  if (star < 0) return { exact: true, head: pattern, tail: pattern };
+  return { exact: false, head: pattern.slice(0, star), tail: pattern.slice(pattern.lastIndexOf('*') + 1) };
+}
+
 /** Reports whether a text is within the bounds of a name or glob. Stored texts may be older than the bounds. */
 export function isWithinBounds(text: string): boolean {
   const isShort =

@@ -79,15 +79,21 @@ describe('a write after which 17 budgets would count one request', () => {
     ).toBe('200');
   });
 
-  test('counts budgets of different models apart, and those with a glob together', async () => {
+  test('counts budgets of different models apart, and those with globs that a name may match together', async () => {
     const { boss } = await tenantOf('models');
     const make = (name: string, models: readonly string[]) =>
       h.api('POST', BUDGETS, { as: boss.token, body: body(name, { models }) });
     for (let i = 0; i < 20; i++) expect(outcome(await make(`model-${i}`, [`m-${i}`, `m-${i + 1}`]))).toBe('201');
-    for (let i = 0; i < 14; i++) expect(outcome(await make(`glob-${i}`, [`*${i}`]))).toBe('201');
+    for (let i = 0; i < 14; i++) {
+      expect(outcome(await make(`beginning-${i}`, [`${'m-3'.slice(0, 1 + (i % 3))}*`]))).toBe('201');
+      expect(outcome(await make(`other-${i}`, [`gpt-${i}-*`, `claude-${i}-*`]))).toBe('201');
+    }
     expect(outcome(await make('one-more', ['m-3']))).toBe('409 quota_exceeded');
-    expect(outcome(await make('one-more', ['other', 'm-0']))).toBe('201');
+    expect(outcome(await make('one-more', ['*-3']))).toBe('409 quota_exceeded');
+    expect(outcome(await make('one-more', ['gpt-0-mini', 'm-0']))).toBe('201');
+    // Of all models, it is the 17th with m-3, and the second with a model of one of the other families.
     expect(outcome(await make('another', ['*']))).toBe('409 quota_exceeded');
+    expect(outcome(await make('another', ['gpt-*', 'claude-*']))).toBe('201');
   });
 });
 

@@ -6,7 +6,7 @@
 
 import type { Steps } from '../../domain/steps.ts';
 import { CONTROL, compareTexts } from '../../domain/text.ts';
-import type { NameSet } from '../globs.ts';
+import { mayMeet, type NameSet } from '../globs.ts';
 import { MAX_RESOURCE_NAME } from '../limits.ts';
 import { GlobAutomaton, OTHER_CHARACTER, type State } from './automaton.ts';
 import type { ComparisonBudget } from './budget.ts';
@@ -20,23 +20,6 @@ export type NameForm = 'text' | 'segments' | 'segment';
 export function patternsOf(set: NameSet): readonly string[] {
   if (set.any) return ['*'];
   return [...set.exactNames, ...set.prefixes.map((prefix) => `${prefix}*`), ...set.globs.map((glob) => glob.text)];
-}
-
-/**
- * Reports whether a name may match both patterns, by their beginnings and ends. True is right for any two; false is
- * exact.
- */
-function mayMeet(one: string, other: string): boolean {
-  const [a, b] = [ends(one), ends(other)];
-  if (a.exact && b.exact) return one === other;
-  const begins = a.head.startsWith(b.head) || b.head.startsWith(a.head);
-  return begins && (a.tail.endsWith(b.tail) || b.tail.endsWith(a.tail));
-}
-
-function ends(pattern: string) {
-  const star = pattern.indexOf('*');
-  if (star < 0) return { exact: true, head: pattern, tail: pattern };
-  return { exact: false, head: pattern.slice(0, star), tail: pattern.slice(pattern.lastIndexOf('*') + 1) };
 }
 
 interface NameClass {

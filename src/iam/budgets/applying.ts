@@ -7,6 +7,7 @@
  */
 
 import { budgetsOf, compileBudgets, MAX_BUDGETS_OF_REQUEST } from '../../decision/budgets.ts';
+import { mayMeet } from '../../decision/globs.ts';
 import { Refusal } from '../../domain/errors.ts';
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import type { BudgetRecord } from '../../domain/records.ts';
@@ -18,6 +19,8 @@ import { callersOfUser, selectionsOfCallers } from './state-queries.ts';
 
 /** The largest number of sets of budgets, each of one or more callers, that are compared model by model. */
 const MAX_SETS = 10_000;
+/** The largest number of pairs of a pattern and a glob that are compared for one set. */
+const MAX_PAIRS = 20_000;
 
 /**
  * For a written budget that is in force.
@@ -77,17 +80,30 @@ function refuseMany(budgets: readonly BudgetRecord[]): void {
 }
 
 /**
- * Returns the largest number of budgets that count one request of a caller. A budget with a glob counts with every
- * name, because some name may match all globs.
+ * Returns the largest number of budgets that count one request of a caller, or more. Budgets with globs count together
+ * with a name or glob that their globs may meet. Many globs count together with every name.
  */
 function mostOfRequest(budgets: readonly Pick<BudgetRecord, 'models'>[]): number {
-  let ofAll = 0;
-  const ofName = new Map<string, number>();
-  for (const { models } of budgets) {
-    if (models === undefined || models.some((name) => name.includes('*'))) ofAll += 1;
-    else for (const name of new Set(models)) ofName.set(name, (ofName.get(name) ?? 0) + 1);
+  const patterns = budgets.flatMap(({ models = [] }) => models);
+  const isMany = new Set(patterns).size * patterns.filter(isGlob).length > MAX_PAIRS;
+  const isOfAll = ({ models }: Pick<BudgetRecord, 'models'>): boolean =>
+    models === undefined || (isMany && models.some(isGlob));
+  const others = budgets.filter((budget) => !isOfAll(budget));
+  let most = 0;
+  const ofName = Map.groupBy(
+    others.flatMap((budget) => (budget.models ?? []).map((name) => ({ name, budget }))),
+    ({ name }) => name,
+  );
+  const ofGlobs = [...ofName].filter(([name]) => isGlob(name));
+  for (const [name, found] of ofName) {
+    const met = ofGlobs.filter(([glob]) => mayMeet(glob, name)).flatMap(([, entries]) => entries);
+    most = Math.max(most, new Set([...found, ...met].map(({ budget }) => budget)).size);
   }
-  return ofAll + Math.max(0, ...ofName.values());
+  return budgets.length - others.length + most;
+}
+
+function isGlob(name: string): boolean {
+  return name.includes('*');
 }
 
 function tooMany(): Refusal {
