@@ -4732,7 +4732,7 @@ export interface Paths {
         readonly action?: string | undefined;
         /** An id or a name, or with its type before it: role/auditor. */
         readonly target?: string | undefined;
-        /** Any part of the name or email address of the actor or of the target, in any case; or a whole id, request id, name of a target, or prefix of a key. A search is not counted. */
+        /** Any part of the name or email address of the actor or of the target, in any case; or a whole id, request id, name of a target, or prefix of a key. The page has no `total` if more than 500 users and keys have the text. */
         readonly q?: string | undefined;
         /** Only rows with this result. */
         readonly result?: 'success' | 'failure' | 'refused' | undefined;

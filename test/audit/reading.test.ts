@@ -367,8 +367,24 @@ describe('a search', () => {
     expect(rows(await list('?q=lovelace'))).toEqual([]);
   });
 
-  test('is not counted', async () => {
-    expect((await list('?q=lovelace&count=true', reader.token)).json).not.toHaveProperty('total');
+  const counted = async (q: string, query = '') =>
+    (await list(`?q=${encodeURIComponent(q)}&count=true&limit=1${query}`, reader.token)).json['total'];
+
+  test('is counted, with its filters', async () => {
+    for (const q of ['lovelace', 'countess@', ada.id]) expect(await counted(q), q).toBe(2);
+    for (const q of ['sho', text(key, 'prefix'), text(key, 'id'), `api_key/${text(key, 'id')}`])
+      expect(await counted(q), q).toBe(1);
+    expect([await counted('babbage'), await counted('shop', '&action=api_key.revoke')]).toEqual([0, 0]);
+    await older(1, ada.id, ada.id);
+    await older(10_000, 'usr_00000000000000000000000006', 'usr_00000000000000000000000005');
+    expect(await counted('lovelace')).toBe(3);
+    const reply = await list('?q=usr_00000000000000000000000005&count=true', reader.token);
+    expect([reply.json['total'], reply.json['total_exceeds']]).toEqual([10_000, undefined]);
+    await older(1, ada.id, 'usr_00000000000000000000000005');
+    const beyond = await list('?q=usr_00000000000000000000000005&count=true', reader.token);
+    expect([beyond.json['total'], beyond.json['total_exceeds']]).toEqual([undefined, 10_000]);
+    await h.db.knex.raw(`delete from audit_log where target_id = 'usr_00000000000000000000000005'`);
+    await h.db.knex.raw('delete from audit_log where actor_id = :id and target_id = :id', { id: ada.id });
   });
 
   test('finds rows behind thousands of others, and continues if too many users have the text', async () => {
@@ -390,6 +406,8 @@ describe('a search', () => {
        select 'usr_2' || lpad(i::text, 25, '0'), :tenant, 'namesake' || i || '@mine.example', 'Lovelace' from generate_series(1, 501) i`,
       { tenant: SEARCHED },
     );
+    // Too many to count their rows.
+    expect(await counted('lovelace')).toBe(undefined);
     const first = await list('?q=lovelace', reader.token);
     expect([rows(first).length, first.json['has_more']]).toEqual([2, true]);
     const second = await list(`?q=lovelace&cursor=${String(first.json['next_cursor'])}`, reader.token);

@@ -15,7 +15,7 @@ import { fetchMatching, type Matching } from '../list/matching.ts';
 import { type NamedId, readNames } from '../list/names.ts';
 import { type AuditFilter, countAudit, listAudit, type StoredAudit } from './queries.ts';
 import { type AuditChain, type AuditQuery, type AuditResource, MAX_UNSEALED } from './schemas.ts';
-import { searchAudit } from './search-queries.ts';
+import { type AuditSearch, countSearch, searchAudit } from './search-queries.ts';
 
 /**
  * Returns a page of the effective tenant's rows. With `tenant_id=*`, it has the rows of all tenants and of the
@@ -36,7 +36,12 @@ export async function listAuditPage(
     (page) => fetchAudit(knex, scopeOf(caller), query, filter, page),
     positionOf,
     auditResource,
-    query.q === undefined ? (most) => countAudit(knex, scopeOf(caller), filter, most) : undefined,
+    (most) => {
+      const search = searchOf(query);
+      return search === undefined
+        ? countAudit(knex, scopeOf(caller), filter, most)
+        : countSearch(knex, scopeOf(caller), search, filter, most);
+    },
   );
   return query.include === 'names' ? { ...list, data: await withNames(parts, caller, list.data) } : list;
 }
@@ -45,15 +50,19 @@ export async function listAuditPage(
 export function fetchAudit(
   q: Queryable,
   scope: TenantScope,
-  { q: text }: AuditQuery,
+  query: AuditQuery,
   filter: AuditFilter,
   page: Page,
 ): Promise<PageRows<StoredAudit>> {
   const at = { ...page, after: positionIn(page.after) };
-  if (text === undefined) return listAudit(q, scope, filter, at);
+  const search = searchOf(query);
+  return search === undefined ? listAudit(q, scope, filter, at) : searchAudit(q, scope, search, filter, at);
+}
+
+function searchOf({ q: text }: AuditQuery): AuditSearch | undefined {
+  if (text === undefined) return undefined;
   const { target_type: type, target_id: id } = targetOf(text);
-  const target = type === undefined || id === undefined ? undefined : { type, id };
-  return searchAudit(q, scope, { text, target }, filter, at);
+  return { text, target: type === undefined || id === undefined ? undefined : { type, id } };
 }
 
 /** Rows among which `listChanges` finds changes: logins are many. */

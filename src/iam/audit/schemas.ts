@@ -69,7 +69,7 @@ export const auditQuery = Type.Object(
     action: filterText(64, 'As in auth.login.'),
     target: filterText(400, 'An id or a name, or with its type before it: role/auditor.'),
     q: searchText(
-      'Any part of the name or email address of the actor or of the target, in any case; or a whole id, request id, name of a target, or prefix of a key. A search is not counted.',
+      'Any part of the name or email address of the actor or of the target, in any case; or a whole id, request id, name of a target, or prefix of a key. The page has no `total` if more than 500 users and keys have the text.',
     ),
     result: Type.Optional(auditResult),
     from: timeParameter('The start of the time span, included.'),

@@ -26,6 +26,9 @@ const NAME_OF_USER = `lower(name || E'\\n' || coalesce(email, ''))`;
 const NAME_OF_KEY = 'lower(coalesce(name, description))';
 const hasText = (shown: string): string => `position((select lower(cast(:text as text))) in ${shown}) > 0`;
 
+/** Users and keys whose rows one statement counts. */
+const COUNTED_TOGETHER = 25;
+
 /** @param page its position is the same as in `listAudit` */
 export async function searchAudit(
   q: Queryable,
@@ -37,12 +40,8 @@ export async function searchAudit(
   const conditions = [...conditionsOf(scope, filter), ...afterCondition(page)].join(' and ');
   const [micros = null, id = null] = page.after ?? [];
   const bindings = {
-    ...scopeBinding(scope),
-    ...filter,
+    ...bindingsOf(scope, search, filter),
     ...(micros === null || id === null ? {} : { micros, id }),
-    text: search.text,
-    targetType: search.target?.type ?? null,
-    targetId: search.target?.id ?? null,
     take: page.take,
   };
   const scanned = await scan(q, scope, conditions, bindings);
@@ -57,6 +56,40 @@ export async function searchAudit(
   }
   const ids = await rowsOfPrincipals(q, conditions, [...principals, search.text], bindings);
   return rowsOf(q, ids, ids.length === page.take, page);
+}
+
+/**
+ * Counts the rows of a search, up to `most`.
+ * @returns undefined if too many users and keys have the text
+ */
+export async function countSearch(
+  q: Queryable,
+  scope: TenantScope,
+  search: AuditSearch,
+  filter: AuditFilter,
+  most: number,
+): Promise<number | undefined> {
+  const principals = [search.text, ...(await principalsWith(q, scope, search.text))];
+  if (principals.length > MAX_PRINCIPALS + 1) return undefined;
+  const conditions = conditionsOf(scope, filter).join(' and ');
+  const bindings = { ...bindingsOf(scope, search, filter), take: most };
+  // A row is found by its actor and by its target. The next principals are read only if the former have few rows.
+  const found = new Set<number>();
+  for (let i = 0; i < principals.length && found.size < most; i += COUNTED_TOGETHER) {
+    const ids = await rowsOfPrincipals(q, conditions, principals.slice(i, i + COUNTED_TOGETHER), bindings);
+    for (const id of ids) found.add(id);
+  }
+  return Math.min(found.size, most);
+}
+
+function bindingsOf(scope: TenantScope, { text, target }: AuditSearch, filter: AuditFilter): Bindings {
+  return {
+    ...scopeBinding(scope),
+    ...filter,
+    text,
+    targetType: target?.type ?? null,
+    targetId: target?.id ?? null,
+  };
 }
 
 async function rowsOf(
