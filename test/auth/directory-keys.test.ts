@@ -374,6 +374,25 @@ await describeWithSlapd('the keys of a user of a directory', () => {
       expect(await lookups.run()).toBe(0);
     });
 
+    test('also for a user without keys, if a subject of an issuer proves it', async () => {
+      const { id } = await owner();
+      await database.db.knex('api_keys').where({ user_id: id }).delete();
+      await aDayLater();
+      expect(await lookups.run()).toBe(0);
+      const issuer = makeId('iss', Date.now(), randomBytes(10));
+      await database.db.knex.raw(
+        `insert into issuers (id, tenant_id, name, kind, issuer, audiences, algorithms)
+         values (:issuer, 'default', 'staff', 'oidc', 'https://' || :issuer, '{postern}', '{RS256}')`,
+        { issuer },
+      );
+      await database.db.knex('user_identities').insert({ issuer_id: issuer, subject: 'ada', user_id: id });
+      await world.remove(name);
+      expect(await lookups.run()).toBe(1);
+      expect(await shown(id)).toMatchObject({ directory_status: 'removed' });
+      await database.db.knex('user_identities').where({ user_id: id }).delete();
+      await database.db.knex('issuers').where({ id: issuer }).delete();
+    });
+
     test('again when the process that had claimed the lookup ended before it was done', async () => {
       await owner();
       await aDayLater();

@@ -1,6 +1,6 @@
 /**
- * Looks up the owners of keys in their directory once a day, because a person that only uses keys has no logins or
- * refreshes. The database selects the due lookups, and a process claims each, so that they continue after a restart and
+ * Looks up the owners of keys, and the users of issuers, in their directory once a day, because a person that only uses
+ * keys or tokens of issuers has no logins or refreshes. The database selects the due lookups, and a process claims each, so that they continue after a restart and
  * no two processes do the same one.
  */
 

@@ -47,7 +47,7 @@ const LAST_SCHEDULED = `day.now - make_interval(secs =>
 const STATEMENTS = {
   claim: {
     name: 'claim_directory_lookups',
-    // Materialized, and with arrays and a lateral limit, so that no plan reads more users or keys than those of the
+    // Materialized, and with arrays and lateral limits, so that no plan reads more users, keys or links than those of the
     // walk.
     text: `with walked as materialized (
         select id, directory, directory_checked_at as checked, directory_claimed_at as claimed from users
@@ -59,9 +59,10 @@ const STATEMENTS = {
           and (w.claimed is null or w.claimed < day.now - $5::float8 * interval '1 millisecond')
       ), due as materialized (
         select w.id from waiting w cross join lateral (
-          select from api_keys k
-          where k.user_id = w.id and k.revoked_at is null and (k.expires_at is null or k.expires_at > statement_timestamp()) limit 1
-        ) key order by w.id limit $4
+          (select 1 from api_keys k
+           where k.user_id = w.id and k.revoked_at is null and (k.expires_at is null or k.expires_at > statement_timestamp()) limit 1)
+          union all (select 1 from user_identities l where l.user_id = w.id limit 1) limit 1
+        ) credential order by w.id limit $4
       ), held as materialized (
         select u.id from users u where u.id = any(array(select id from due))
           and (u.directory_claimed_at is null or u.directory_claimed_at < clock_timestamp() - $5::float8 * interval '1 millisecond')
@@ -102,8 +103,8 @@ interface ClaimedRow {
 
 /**
  * Continues the walk through the users of directories, in the order of their ids, and claims the lookups that are due:
- * those of users that own an active key, and for whom the directory has answered neither since their scheduled time nor
- * within 12 hours. It skips locked rows.
+ * those of users that own an active key or are linked to a subject of an issuer, and for whom the directory has answered
+ * neither since their scheduled time nor within 12 hours. It skips locked rows.
  */
 export async function claimLookups(q: Queryable, claim: LookupClaim): Promise<ClaimedLookups> {
   const { directories, after, maxWalked, maxClaimed, claimMs } = claim;
