@@ -55,7 +55,9 @@ function entries(routes: readonly Route[], kind: 'metered' | 'inspected'): strin
   return routes
     .map(({ method, template }) => {
       const path = JSON.stringify(regexOf(template));
-      const match = `safe_regex: { regex: ${path} }, headers: [{ name: ":method", string_match: { exact: ${JSON.stringify(method)} } }]`;
+      // The decision takes HEAD for GET.
+      const methods = method === 'GET' ? 'safe_regex: { regex: "GET|HEAD" }' : `exact: ${JSON.stringify(method)}`;
+      const match = `safe_regex: { regex: ${path} }, headers: [{ name: ":method", string_match: { ${methods} } }]`;
       const route = (matched: string, target: string): readonly string[] => [
         `- match: { ${matched} }`,
         `  request_body_buffer_limit: ${FILE_BUFFER_BYTES}`,

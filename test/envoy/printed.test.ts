@@ -25,6 +25,7 @@ const SPECS: readonly RouteSpec[] = [
   { method: 'POST', path: '/v1/spaces/{space+}/ask', permission: 'chat:write', model: 'body', tokens: true },
   { method: 'POST', path: `/v1/${'long-name-'.repeat(12)}/a:b/**`, permission: 'chat:write', model: 'body' },
   { method: 'POST', path: '/v1/unread', permission: 'chat:write' },
+  { method: 'GET', path: '/v1/found', permission: 'chat:write', model: 'body' },
 ];
 
 function lineOf(spec: RouteSpec): Route {
@@ -195,8 +196,8 @@ describe('postern envoy config', () => {
     const { routes } = valueAt(listener, 'route_config', 'virtual_hosts', 0);
     const others = routes.at(-1).typed_per_filter_config;
     expect(routes.at(-1).match).toEqual({ prefix: '/' });
-    // Three for each of the built-in groups, and for each of the four configured routes that read their body.
-    expect(routes.length - 1).toBe(3 * (3 + 4));
+    // Three for each of the built-in groups, and for each of the five configured routes that read their body.
+    expect(routes.length - 1).toBe(3 * (3 + 5));
     expect(others['envoy.filters.http.ext_authz'].check_settings.disable_request_body_buffering).toBe(true);
     const isBare = ({ match }: { match: { headers: { name: string }[] } }): boolean =>
       match.headers.some(({ name }) => name === 'authorization');
@@ -382,7 +383,12 @@ describe('Envoy with the printed configuration', () => {
     send(edge.url, {
       method,
       path,
-      headers: { authorization: `Bearer ${world.tenantKey}`, 'content-type': 'application/json' },
+      headers: {
+        authorization: `Bearer ${world.tenantKey}`,
+        'content-type': 'application/json',
+        // Node announces no body of a GET by itself.
+        'content-length': String(Buffer.byteLength(body)),
+      },
       body,
     });
   const codeOf = ({ body }: Answer): string => {
@@ -399,6 +405,13 @@ describe('Envoy with the printed configuration', () => {
   ])('sends the body of %s %s, which a configured route reads', async (method, path) => {
     expect(codeOf(await ask(method, path, '{"model":"llama-3-8b"}'))).toBe('allow');
     expect(codeOf(await ask(method, path, '{"model":1}'))).toBe('malformed_body');
+  });
+
+  it('sends the body of a HEAD request, which is decided as GET', async () => {
+    const body = '{"model":"llama-3-8b"}';
+    expect(codeOf(await ask('GET', '/v1/found', body))).toBe('allow');
+    expect((await ask('HEAD', '/v1/found', body)).status).toBe(200);
+    expect((await ask('HEAD', '/v1/found', '')).status).toBe(400);
   });
 
   it('lets a chat request of 10 MiB pass, and answers 413 beyond inspect.max-body', async () => {
