@@ -50,6 +50,7 @@ const WRONG: readonly (readonly [set: string, refusal: string])[] = [
   ['mesh.istio.profile=best', "at '/mesh/istio/profile': value must be one of 'none', 'plain', 'full'"],
   ['mesh.maxRequestBytes=512', "at '/mesh/maxRequestBytes': minimum: got 512, want 1,024"],
   ['mesh.timeout=0s', "at '/mesh/timeout': '0s' does not match pattern"],
+  ['envoy.upstream=platform:65536', "at '/envoy/upstream': 'platform:65536' does not match pattern"],
   ['envoy.upstream=http://platform', "at '/envoy/upstream': 'http://platform' does not match pattern"],
   ['topologySpread.whenUnsatisfiable=Never', "at '/topologySpread/whenUnsatisfiable': value must be one of"],
   [
@@ -134,6 +135,10 @@ const TOGETHER: readonly (readonly [set: readonly string[], refusal: string])[] 
   [['migrations.serverRole=postern', 'migrations.mode=job'], 'migrations.serverRole: set migrations.mode to job and'],
   [['terminationGracePeriodSeconds=10'], 'must exceed preStopSeconds (5) and config.drain.notice (5 s) together'],
   [['autoscaling.enabled=true', 'autoscaling.minReplicas=20'], 'minReplicas must not exceed maxReplicas'],
+  ...['team.a', 'Postern'].map(
+    (name) => [[`fullnameOverride=${name}`], `fullnameOverride: ${name} cannot begin the name of a Service.`] as const,
+  ),
+  [['nameOverride=my_gate'], 'fullnameOverride: postern-my_gate cannot begin the name of a Service.'],
   [['ingress.enabled=true'], 'ingress.hosts: name at least one host.'],
   [['httpRoute.enabled=true'], 'httpRoute.parentRefs: name at least one Gateway.'],
 ];

@@ -282,6 +282,9 @@ sidecar.istio.io/inject: "true"
 {{- fail "httpRoute.parentRefs: name at least one Gateway." -}}
 {{- end -}}
 {{- $name := include "postern.fullname" . -}}
+{{- if not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" $name) -}}
+{{- fail (printf "fullnameOverride: %s cannot begin the name of a Service. Set it to lowercase letters, digits and hyphens." $name) -}}
+{{- end -}}
 {{- include "postern.refuseSelector" (dict "root" . "name" $name "component" (include "postern.component" .)) -}}
 {{- if eq $v.mode "sidecar" -}}
 {{- include "postern.refuseSelector" (dict "root" . "name" (printf "%s-envoy" $name) "component" "envoy") -}}

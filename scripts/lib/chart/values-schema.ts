@@ -183,7 +183,11 @@ const VALUES: JsonSchema = object({
   envoy: object({
     image: object({ registry: TEXT, repository: { type: 'string', minLength: 1 }, tag: TEXT, digest: DIGEST }),
     replicaCount: number(0, 1000),
-    upstream: { type: 'string', pattern: '^([A-Za-z0-9.-]+:[0-9]{1,5})?$' },
+    upstream: {
+      type: 'string',
+      pattern:
+        '^([A-Za-z0-9.-]+:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?$',
+    },
     shadow: FLAG,
     config: TEXT,
     existingConfigMap: NAME,
