@@ -67,6 +67,13 @@ describe('a check that Envoy sends', () => {
     expect(names).toEqual(['authorization', 'traceparent', 'x-forwarded-for', 'x-request-id', 'x-tenant-id']);
   });
 
+  it('carries a request id that a client on the same network did not choose', async () => {
+    await send(edge.url, { path: '/v1/models', headers: { 'x-request-id': 'chosen' } });
+    expect(valuesOf(checks.seen[0] ?? expect.fail('no check'), 'x-request-id')).toEqual([
+      expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
+    ]);
+  });
+
   it('carries the time that the check may take as grpc-timeout', async () => {
     await send(edge.url, { path: '/v1/models' });
     const { timeoutMs = 0 } = checks.seen[0] ?? expect.fail('no check');

@@ -3,9 +3,10 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { agreeing } from '../../src/cli/envoy-agreement.ts';
+import { placeAddresses } from '../../src/cli/envoy-config.ts';
 import type { Route } from '../../src/decision/model.ts';
 import { buildRouteTable, parseRoute, type RouteSpec } from '../../src/decision/routes.ts';
 import { createCheckHandler } from '../../src/extauthz/check-handler.ts';
@@ -164,6 +165,19 @@ describe('postern envoy config', () => {
     for (const absent of ['postern-http', 'remove_on_match', 'lua', 'cors', 'local_reply_config'])
       expect(stdout).not.toContain(absent);
     expect(stdout).toContain('log_name: postern-shadow');
+  });
+
+  it('prints for a trial what takes no order from a client on the same network', async () => {
+    const upstream = await startNamedServer('upstream');
+    onTestFinished(() => upstream.close());
+    const { stdout } = await print(['--profile', 'sidecar', '--shadow', '--upstream', upstream.address]);
+    const places = { edge: '127.0.0.1:0', 'postern-grpc': '127.0.0.1:1' };
+    const trial = await startConfig(placeAddresses(stdout, { admin: '127.0.0.1:0', places }));
+    onTestFinished(() => trial.stop());
+    const orders = { 'x-envoy-upstream-rq-timeout-ms': '1234', 'x-envoy-retry-on': '5xx', 'x-request-id': 'chosen' };
+    const { status, body } = await send(trial.url, { path: '/v1/models', headers: { ...orders, 'x-other': 'kept' } });
+    expect([status, JSON.parse(body).headers['x-other']]).toEqual([200, 'kept']);
+    for (const text of ['1234', 'chosen', 'x-envoy-internal']) expect(body).not.toContain(text);
   });
 
   it.each([['istio'], ['envoy-gateway'], ['demo', '--http', 'x:1']])(
