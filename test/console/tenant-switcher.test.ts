@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
-import { ADMIN, done, makeUser } from '../server/support/client.ts';
+import { ADMIN, done, makeKey, makeUser } from '../server/support/client.ts';
 import { applyLook, faultsInEveryLook, PHONE } from './support/browser.ts';
 import { type ConsoleStand, enter, it } from './support/stand.ts';
 
@@ -60,6 +60,29 @@ describe('the tenant switcher', () => {
     await field(page).fill('head');
     await page.getByRole('option', { name: /^Head office/ }).click();
     await expect.poll(() => addressOf(page)).toBe('/console/roles?tenant=north');
+    expect(problems).toEqual([]);
+  });
+
+  it('leaves no row and no selection of the tenant before on the screen, also while the server answers late', async () => {
+    const { id } = await makeKey(stand.server.http, stand.token, { tenant: 'north' });
+    const { page, problems } = await stand.asAdmin({ path: '/console/keys?tenant=north' });
+    const row = page.getByRole('row', { name: 'made by a test' });
+    await row.locator('label').click();
+    await page.getByText('1 key selected').waitFor();
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    await page.route('**/v1/iam/api-keys?*', async (route) => {
+      await released;
+      await route.fallback();
+    });
+    await open(page);
+    await field(page).fill('default');
+    await page.getByRole('option', { name: /^Default/ }).click();
+    await page.getByRole('button', { name: /^Change the tenant: Default/ }).waitFor();
+    expect([await row.count(), await page.getByText('1 key selected').count()]).toEqual([0, 0]);
+    release();
+    await page.getByText('There is no API key yet').waitFor();
+    expect(await page.getByRole('button', { name: /^Revoke/ }).count()).toBe(0);
+    expect((await api('GET', `/v1/iam/api-keys/${id}`)).body).toMatchObject({ status: 'active' });
     expect(problems).toEqual([]);
   });
 

@@ -59,7 +59,8 @@ function Known() {
           }
           notes={<TenantNotes />}
         >
-          <KnownTenant>
+          {/* Nothing of a tenant stays on the screen of another one: no rows, no selection, no open dialog. */}
+          <KnownTenant key={tenant.id}>
             <Guard>
               <Outlet />
             </Guard>
