@@ -116,6 +116,41 @@ describe('every editor', () => {
     expect(problems).toEqual([]);
   });
 
+  it('keeps what is typed while the server saves, and says that it is not saved', async () => {
+    const { page, problems } = await stand.asAdmin();
+    const lost: string[] = [];
+    for (const editor of await editors()) {
+      await visit(page, editor.path);
+      const field = fieldOf(page, editor);
+      await field.fill('first');
+      const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
+      const { promise: released, resolve: release } = Promise.withResolvers<void>();
+      await page.route('**/v1/iam/**', async (route) => {
+        if (route.request().method() === 'PUT') {
+          isAsked();
+          await released;
+        }
+        await route.fallback();
+      });
+      await page.getByRole('button', { name: /^Save/ }).click();
+      await asked;
+      await field.press('End');
+      await page.keyboard.type(', second');
+      const answered = page.waitForResponse((response) => response.request().method() === 'PUT');
+      release();
+      expect((await answered).status(), editor.path).toBe(200);
+      await page.unroute('**/v1/iam/**');
+      await page.getByText('Not saved yet.').waitFor();
+      await expect.poll(() => page.getByRole('button', { name: /^Save/ }).getAttribute('aria-disabled')).toBeNull();
+      if ((await field.inputValue()) !== 'first, second') lost.push(editor.path);
+      await page.getByRole('button', { name: /^Save/ }).click();
+      await page.getByText(/^Saved\./).waitFor();
+      if ((await field.inputValue()) !== 'first, second') lost.push(`${editor.path}, saved`);
+    }
+    expect(lost).toEqual([]);
+    expect(problems).toEqual([]);
+  });
+
   it('saves on top of a change that a button of the page made to other members, also before that change is read', async () => {
     const tenant = 'form-buttons';
     await manage('POST', '/v1/iam/tenants', { id: tenant, name: 'Of buttons' });
@@ -193,5 +228,56 @@ describe('unsaved work', () => {
     await page.getByRole('link', { name: 'Users', exact: true }).click();
     await page.getByRole('heading', { level: 1, name: 'Users' }).waitFor();
     expect(problems).toEqual([]);
+  });
+});
+
+describe('a form that is sent several times before the answer', () => {
+  async function holdPosts(page: Page): Promise<() => void> {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    await page.route('**/v1/iam/api-keys', async (route) => {
+      if (route.request().method() === 'POST') await released;
+      await route.fallback();
+    });
+    return release;
+  }
+
+  async function keysOf(tenant: string): Promise<unknown> {
+    return (await done(http, 'GET', '/v1/iam/api-keys?limit=1&count=true', { token: stand.token, tenant })).body[
+      'total'
+    ];
+  }
+
+  it('creates one resource, by double click and by Enter', async () => {
+    const tenant = 'form-twice';
+    await manage('POST', '/v1/iam/tenants', { id: tenant, name: 'Twice' });
+    const { page, problems } = await stand.asAdmin({ path: `/console/keys?tenant=${tenant}&open=new` });
+    const release = await holdPosts(page);
+    const drawer = page.getByRole('dialog', { name: 'Create key' });
+    const description = drawer.getByRole('textbox', { name: 'Description' });
+    await description.fill('made once');
+    await drawer.getByRole('searchbox', { name: 'Search: Scopes' }).fill('models:read');
+    await drawer.getByRole('option', { name: 'models:read' }).click();
+    await drawer.getByRole('button', { name: 'Create key' }).dblclick();
+    await description.press('Enter');
+    await description.press('Control+Enter');
+    await description.fill('another text, which is not sent');
+    expect(await description.inputValue()).toBe('made once');
+    release();
+    await page.getByRole('button', { name: 'I have saved it' }).click();
+    await page.getByRole('row', { name: 'made once' }).waitFor();
+    expect([await keysOf(tenant), problems]).toEqual([1, []]);
+  });
+
+  it('creates one resource by Enter in the only field of a form', async () => {
+    const tenant = 'form-enter';
+    await manage('POST', '/v1/iam/tenants', { id: tenant, name: 'Enter' });
+    const { page, problems } = await stand.asAdmin({ path: `/console/onboarding?tenant=${tenant}` });
+    const release = await holdPosts(page);
+    const purpose = page.getByRole('textbox', { name: 'Purpose of the key' });
+    await purpose.fill('made once');
+    for (let press = 0; press < 3; press++) await purpose.press('Enter');
+    release();
+    await page.getByText('This is the only time that the key is shown.').first().waitFor();
+    expect([await keysOf(tenant), problems]).toEqual([1, []]);
   });
 });

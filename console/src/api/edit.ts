@@ -97,10 +97,12 @@ export function useEdit<T, F extends object>(options: EditOptions<T, F>): Edit<T
     }
   };
   const saving = useMutation({
-    mutationFn: (how: SaveOptions) => (isChanged ? send(how) : Promise.resolve(base)),
-    onSuccess: (saved) => {
+    mutationFn: ({ how }: { readonly how: SaveOptions; readonly sent: F }) =>
+      isChanged ? send(how) : Promise.resolve(base),
+    onSuccess: (saved, { sent }) => {
       release();
-      setState(() => ({ base: saved, draft: fieldsOf(saved.data) }));
+      // The user may have typed while the server was saving.
+      setState((now) => ({ base: saved, draft: { ...fieldsOf(saved.data), ...changedMembers(sent, now.draft) } }));
       onSaved(saved.data);
     },
   });
@@ -115,7 +117,7 @@ export function useEdit<T, F extends object>(options: EditOptions<T, F>): Edit<T
     set: (change) => setState((before) => ({ ...before, draft: { ...before.draft, ...change } })),
     isChanged,
     isReturned: isReturned && isChanged,
-    save: (how = {}) => saving.mutate(how),
+    save: (how = {}) => (saving.isPending ? undefined : saving.mutate({ how, sent: draft })),
     isSaving: saving.isPending,
     isSaved: saving.isSuccess && !isChanged,
     error: newest !== undefined && isConflict(saving.error) ? undefined : (saving.error ?? undefined),
@@ -154,10 +156,12 @@ export function useCreation<F extends object, R>(options: CreationOptions<F, R>)
   const isChanged = isDifferent(start, state);
   return {
     draft: state,
-    set: (change) => setState((before) => ({ ...before, ...change })),
+    // What is being sent stays as it is: the form closes when it is made.
+    set: (change) => (creating.isPending ? undefined : setState((before) => ({ ...before, ...change }))),
     isChanged,
     isReturned: isReturned && isChanged,
-    save: (how = {}) => creating.mutate(how),
+    // Enter in the only field of a form sends it without its button.
+    save: (how = {}) => (creating.isPending ? undefined : creating.mutate(how)),
     reset: () => creating.reset(),
     isSaving: creating.isPending,
     isSaved: false,

@@ -74,7 +74,8 @@ function NewKey({ onCreated }: { readonly onCreated: (issued: IssuedApiKey) => v
       className={styles.form}
       onSubmit={(event) => {
         event.preventDefault();
-        create.mutate();
+        // Enter in the only field of a form sends it without its button.
+        if (!create.isPending) create.mutate();
       }}
     >
       {create.isError && error === undefined ? <Problem error={create.error} /> : null}
