@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
-import { done, makeUser } from '../server/support/client.ts';
+import { done, makeKey, makeUser } from '../server/support/client.ts';
 import { faultsInEveryLook, visit } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
@@ -129,6 +129,19 @@ describe.each(ROLES)('the console of a person with the role $role', ({ role, has
   });
 });
 
+/** The page reads the rights of its caller again when it is looked at after a minute. */
+async function readRights(page: Page): Promise<void> {
+  const read = page.waitForResponse('**/v1/auth/me');
+  await page.evaluate(`{
+    const now = Date.now;
+    Date.now = () => now() + 90_000;
+    window.dispatchEvent(new Event('visibilitychange'));
+  }`);
+  await read;
+  // The answer is on the screen.
+  await page.evaluate('new Promise((resolve) => setTimeout(resolve, 500))');
+}
+
 describe('a closed screen', () => {
   it('says whose role gives what, and opens once the caller was given a role and asks again', async () => {
     const person = await makeUser(stand.server.http, stand.token, { roles: ['auditor'] });
@@ -176,6 +189,38 @@ describe('a closed screen', () => {
     expect(await create.getAttribute('aria-disabled')).toBe('true');
     await page.getByText('Needs admin:roles, which none of your roles gives.').first().waitFor({ state: 'attached' });
     expect(problems).toEqual([]);
+  });
+
+  it('takes no unsaved input away from a caller who loses the right while it is typed', async () => {
+    const { http } = stand.server;
+    const { token } = stand;
+    const grant = (id: string, roles: readonly string[]) =>
+      done(http, 'PUT', `/v1/iam/users/${id}`, { token, body: { roles } });
+    await done(http, 'POST', '/v1/iam/roles', { token, body: { name: 'closing-role', permissions: ['chat:read'] } });
+    const { id: key } = await makeKey(http, token, { scopes: ['chat:read'] });
+    const lost: string[] = [];
+    for (const [path, resource] of [
+      ['/console/roles/closing-role', '/v1/iam/roles/closing-role'],
+      [`/console/keys?open=${key}&act=edit`, `/v1/iam/api-keys/${key}`],
+    ] as const) {
+      const person = await makeUser(http, token, { roles: ['tenant-admin'] });
+      const { page, problems } = await stand.signIn({ person, path });
+      const field = page.getByRole('textbox', { name: /^Description/ }).first();
+      await field.fill('typed by the test');
+      await grant(person.id, ['developer']);
+      await readRights(page);
+      await grant(person.id, ['tenant-admin']);
+      await readRights(page);
+      if ((await field.count()) === 0 || (await field.inputValue()) !== 'typed by the test') {
+        lost.push(path);
+        continue;
+      }
+      await page.getByRole('button', { name: /^Save/ }).click();
+      await page.getByText(/^Saved\./).waitFor();
+      expect((await done(http, 'GET', resource, { token })).body).toMatchObject({ description: 'typed by the test' });
+      expect(problems).toEqual([]);
+    }
+    expect(lost).toEqual([]);
   });
 
   it('has no serious accessibility fault and fits the screen in both themes, on desktops and phones', async () => {

@@ -1,8 +1,9 @@
 /** Opens a screen, or says why the caller may not see it. All screens pass here, so none has to do it by itself. */
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { ProblemError } from '../../../client/index.ts';
+import { hasUnsaved } from '../api/drafts.ts';
 import { meQuery, useTenant } from '../api/session.ts';
 import { shell } from '../text/en/shell.ts';
 import { Page } from '../ui/page.tsx';
@@ -12,22 +13,24 @@ import { type GuardedScreen, NEEDS, useGuardedScreen, useMayOpen } from './needs
 
 export function Guard({ children }: { readonly children: ReactNode }) {
   const screen = useGuardedScreen();
-  const mayOpen = useMayOpen();
-  if (screen === undefined || mayOpen(screen)) return children;
+  if (screen === undefined) return children;
   return (
-    <AskFirst key={screen} screen={screen}>
+    <Guarded key={screen} screen={screen}>
       {children}
-    </AskFirst>
+    </Guarded>
   );
 }
 
 /**
- * The caller's roles do not permit the request. The page sends it nevertheless: a policy may allow it, and a rejection
- * has a request id.
+ * If the caller's roles do not permit the request, the page sends it nevertheless: a policy may allow it, and a
+ * rejection has a request id. A caller who loses the right keeps an open screen with unsaved work: each request on it
+ * shows its refusal.
  */
-function AskFirst({ screen, children }: { readonly screen: GuardedScreen; readonly children: ReactNode }) {
+function Guarded({ screen, children }: { readonly screen: GuardedScreen; readonly children: ReactNode }) {
   const tenant = useTenant();
   const queries = useQueryClient();
+  const isPermitted = useMayOpen()(screen);
+  const [isOpen, setOpen] = useState(false);
   const asked = useQuery({
     queryKey: [tenant.id, 'may open', screen],
     queryFn: async ({ signal }) => {
@@ -39,6 +42,7 @@ function AskFirst({ screen, children }: { readonly screen: GuardedScreen; readon
         throw error;
       }
     },
+    enabled: !isPermitted,
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
   });
@@ -46,7 +50,9 @@ function AskFirst({ screen, children }: { readonly screen: GuardedScreen; readon
     await queries.invalidateQueries({ queryKey: meQuery.queryKey });
     await asked.refetch();
   };
-  if (asked.data === null) return children;
+  const isShown = isPermitted || asked.data === null || (isOpen && hasUnsaved());
+  if (isOpen !== isShown) setOpen(isShown);
+  if (isShown) return children;
   if (asked.isError) {
     return (
       <Page title={shell.screens[screen]}>
@@ -55,6 +61,11 @@ function AskFirst({ screen, children }: { readonly screen: GuardedScreen; readon
     );
   }
   return (
-    <Closed screen={screen} refusal={asked.data} refusedAtMs={asked.dataUpdatedAt} onAskAgain={() => void askAgain()} />
+    <Closed
+      screen={screen}
+      refusal={asked.data ?? undefined}
+      refusedAtMs={asked.dataUpdatedAt}
+      onAskAgain={() => void askAgain()}
+    />
   );
 }

@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ApiKey, IssuedApiKey } from '../../../../client/index.ts';
 import { useCatalog } from '../../api/catalog.ts';
+import { hasUnsaved } from '../../api/drafts.ts';
 import { nameOf, Principal, shownKey } from '../../api/principal.tsx';
 import { useDenied, useMe } from '../../api/session.ts';
 import { keys as text } from '../../text/en/keys.ts';
@@ -69,7 +70,8 @@ export function KeyDrawer({ id, edited, onEdit, onClose }: KeyDrawerProps) {
   const reason = apiKey === undefined || apiKey.status === 'revoked' ? text.notActive : own ? undefined : denied;
   // Only a key that tokens prove has an editor of its proof.
   const isEditable = edited !== 'proof' || apiKey?.proof !== null;
-  if (found.data !== undefined && edited !== undefined && isEditable && reason === undefined) {
+  // Unsaved input stays, also if the key was revoked or the right was lost: the save shows the refusal.
+  if (found.data !== undefined && edited !== undefined && isEditable && (reason === undefined || hasUnsaved())) {
     return <EditKey key={edited} loaded={found.data} part={edited} onClose={() => onEdit(undefined)} />;
   }
   return (
