@@ -229,6 +229,33 @@ describe('unsaved work', () => {
     await page.getByRole('heading', { level: 1, name: 'Users' }).waitFor();
     expect(problems).toEqual([]);
   });
+
+  it('is a secret that is shown once, which the back button and the end of the page take away after a question only', async () => {
+    const tenant = 'form-secret';
+    await manage('POST', '/v1/iam/tenants', { id: tenant, name: 'Secret' });
+    await makeKey(http, stand.token, { tenant });
+    const { page, problems } = await stand.asAdmin({ path: `/console/keys?tenant=${tenant}` });
+    await page.getByRole('row', { name: 'made by a test' }).click();
+    await page.getByRole('button', { name: 'Rotate' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Rotate' }).click();
+    const secret = page.getByRole('alertdialog').getByText(/^psk_\S{20,}$/);
+    await secret.waitFor();
+    const shownOnce = page.getByRole('alertdialog', { name: 'This is shown only once' });
+    await page.goBack();
+    await shownOnce.getByRole('button', { name: 'Stay' }).click();
+    await shownOnce.waitFor({ state: 'detached' });
+    await expect.poll(() => page.url()).toContain('open=key_');
+    await secret.waitFor();
+    const asked = page.waitForEvent('dialog');
+    await page.evaluate('void setTimeout(() => location.reload())');
+    await (await asked).dismiss();
+    await page.getByRole('button', { name: 'I have saved it' }).click();
+    await page.getByRole('dialog').waitFor();
+    await page.goBack();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await shownOnce.count()).toBe(0);
+    expect(problems).toEqual([]);
+  });
 });
 
 describe('a form that is sent several times before the answer', () => {

@@ -184,6 +184,24 @@ describe('creating a user', () => {
     expect([...admin.problems, ...grace.problems]).toEqual([]);
   });
 
+  it('shows the link also while the list of users answers late', async () => {
+    const { page, problems } = await stand.asAdmin({ path: '/console/users?open=new' });
+    const drawer = page.getByRole('dialog');
+    await drawer.getByRole('textbox', { name: 'E-mail address' }).fill('early-link@example.com');
+    await drawer.getByRole('textbox', { name: 'Name', exact: true }).fill('Early Link');
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    await page.route('**/v1/iam/users?*', async (route) => {
+      await released;
+      await route.fallback();
+    });
+    await drawer.getByRole('button', { name: 'Create user' }).click();
+    await page.getByRole('alertdialog').getByText('/console/set-password#token=').waitFor();
+    release();
+    await page.getByRole('button', { name: 'I have saved it' }).click();
+    await page.getByRole('row', { name: 'Early Link' }).waitFor();
+    expect(problems).toEqual([]);
+  });
+
   it('with a password leads to the user, and shows at its field what the server refuses', async () => {
     const { page, problems } = await stand.asAdmin({ path: '/console/users?open=new' });
     await page.getByRole('textbox', { name: 'E-mail address' }).fill(ADMIN.email.replace('localhost', 'example.org'));

@@ -1,5 +1,5 @@
 /**
- * Unsaved work: the changed forms of this tab, and the drafts that survive a new sign-in.
+ * Unsaved work: the changed forms of this tab, the secrets that it shows once, and the drafts that survive a new sign-in.
  *
  * When the session ends, the drafts go to the tab's sessionStorage. They come back to the same form of the same user and
  * tenant, and a sign-out or another user's sign-in deletes them. A draft must not hold a secret.
@@ -16,6 +16,8 @@ export interface DraftName {
 
 /** The changed forms, by name. */
 const unsaved = new Map<string, unknown>();
+/** The secrets on the screen that cannot be shown again. */
+const shown = new Set<symbol>();
 /** Drafts from before the sign-in whose forms have not opened yet. */
 const returned = new Map<string, unknown>();
 
@@ -24,7 +26,17 @@ function keyOf({ user, tenant, form }: DraftName): string {
 }
 
 export function hasUnsaved(): boolean {
-  return unsaved.size > 0;
+  return unsaved.size > 0 || shown.size > 0;
+}
+
+export function hasShown(): boolean {
+  return shown.size > 0;
+}
+
+/** Registers a secret while it is on the screen for the only time. */
+export function setShown(secret: symbol, isShown: boolean): void {
+  if (isShown) shown.add(secret);
+  else shown.delete(secret);
 }
 
 /** Registers the state of a changed form; undefined: nothing of it is unsaved. */
@@ -36,6 +48,7 @@ export function setUnsaved(name: DraftName, state: unknown): void {
 /** The user chose to leave without saving. */
 export function abandonUnsaved(): void {
   unsaved.clear();
+  shown.clear();
 }
 
 /** Stores the drafts, because the session has ended and their forms close. */

@@ -1,11 +1,11 @@
 /**
  * The leave guard: asks before a link, the back button, Escape, a press beside a drawer, a sign-out or the end of the tab
- * loses unsaved work. Forms report their unsaved work in `api/edit.ts`.
+ * loses unsaved work, or a secret that is shown once. Forms report their unsaved work in `api/edit.ts`.
  */
 
 import { type ShouldBlockFn, useBlocker } from '@tanstack/react-router';
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useRef, useState } from 'react';
-import { abandonUnsaved, hasUnsaved } from '../api/drafts.ts';
+import { abandonUnsaved, hasShown, hasUnsaved } from '../api/drafts.ts';
 import { common } from '../text/en/common.ts';
 import { Button } from '../ui/button.tsx';
 import { Ask } from '../ui/overlay.tsx';
@@ -20,7 +20,7 @@ export function useMayLeave(): MayLeave {
 }
 
 export function LeaveGuard({ children }: { readonly children: ReactNode }) {
-  const [isAsking, setAsking] = useState(false);
+  const [asked, setAsked] = useState<'work' | 'secret'>();
   const lastField = useRef<HTMLElement>(null);
   useEffect(() => {
     const note = ({ target }: FocusEvent): void => {
@@ -36,14 +36,14 @@ export function LeaveGuard({ children }: { readonly children: ReactNode }) {
     answer.current(false);
     // A press beside a drawer took the focus away. The question gives it back to the element that has it now.
     if (document.activeElement === document.body) lastField.current?.focus();
-    setAsking(true);
+    setAsked(hasShown() ? 'secret' : 'work');
     return new Promise<boolean>((resolve) => {
       answer.current = resolve;
     });
   }, []);
   const reply = (isLeaving: boolean): void => {
     if (isLeaving) abandonUnsaved();
-    setAsking(false);
+    setAsked(undefined);
     answer.current(isLeaving);
   };
   const shouldBlock = useCallback<ShouldBlockFn>(
@@ -54,22 +54,22 @@ export function LeaveGuard({ children }: { readonly children: ReactNode }) {
   return (
     <MayLeaveContext value={mayLeave}>
       {children}
-      {isAsking ? (
+      {asked === undefined ? null : (
         <Ask
-          title={common.leaveTitle}
+          title={common.leaveTitles[asked]}
           onClose={() => reply(false)}
           actions={
             <>
-              <Button onPress={() => reply(true)}>{common.leave}</Button>
+              <Button onPress={() => reply(true)}>{common.leaves[asked]}</Button>
               <Button tone="primary" autoFocus onPress={() => reply(false)}>
-                {common.stay}
+                {common.stays[asked]}
               </Button>
             </>
           }
         >
-          <p>{common.leaveSays}</p>
+          <p>{common.leaveSays[asked]}</p>
         </Ask>
-      ) : null}
+      )}
     </MayLeaveContext>
   );
 }

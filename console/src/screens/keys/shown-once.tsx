@@ -10,6 +10,7 @@ import { Icon } from '../../ui/icon.tsx';
 import { Note, useCopy } from '../../ui/mark.tsx';
 import { Ask } from '../../ui/overlay.tsx';
 import { saveAs } from '../../ui/save.ts';
+import { SecretDialog } from '../../ui/secret-dialog.tsx';
 import { sampleOf } from '../connect/sample.ts';
 import { curlOf, envOf } from '../connect/snippets.ts';
 import styles from './keys.module.css';
@@ -38,16 +39,15 @@ export function ShownOnce({ issued, onClose }: ShownOnceProps) {
   const curl = curlOf(location.origin, sampleOf(issued), key);
   const env = `# ${tenant}: ${nameOf(issued).replace(/\s+/g, ' ')}\n${envOf(location.origin, key)}`;
   return (
-    <Ask
+    <SecretDialog
       title={text.shownTitle(nameOf(issued))}
+      saved={text.saved}
+      onClose={onClose}
       actions={
-        <>
-          <Button onPress={() => saveAs(`${issued.prefix}.env`, new Blob([env], { type: 'text/plain' }))}>
-            <Icon name="export" />
-            {text.download}
-          </Button>
-          <Button onPress={onClose}>{text.saved}</Button>
-        </>
+        <Button onPress={() => saveAs(`${issued.prefix}.env`, new Blob([env], { type: 'text/plain' }))}>
+          <Icon name="export" />
+          {text.download}
+        </Button>
       }
     >
       <p>{text.shownOnce}</p>
@@ -69,6 +69,6 @@ export function ShownOnce({ issued, onClose }: ShownOnceProps) {
           </Button>
         </div>
       </div>
-    </Ask>
+    </SecretDialog>
   );
 }

@@ -48,9 +48,10 @@ export function CreateUser({ onClose }: { readonly onClose: () => void }) {
       }),
     onCreated: async (user) => {
       setPassword('');
-      await queries.invalidateQueries({ queryKey: [tenant, 'users'] });
+      // The link first: a list that answers late must not keep it from the screen.
       if (user.password_setup_token !== undefined) setMade(user);
-      else void navigate({ to: '/users/$id', params: { id: user.id } });
+      await queries.invalidateQueries({ queryKey: [tenant, 'users'] });
+      if (user.password_setup_token === undefined) void navigate({ to: '/users/$id', params: { id: user.id } });
     },
   });
   if (made !== undefined) return <SetupLink name={made.name} token={made.password_setup_token} onClose={onClose} />;

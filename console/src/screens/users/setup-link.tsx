@@ -6,6 +6,7 @@ import { Button } from '../../ui/button.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { Note, useCopy } from '../../ui/mark.tsx';
 import { Ask } from '../../ui/overlay.tsx';
+import { SecretDialog } from '../../ui/secret-dialog.tsx';
 import styles from './users.module.css';
 
 interface SetupLinkProps {
@@ -27,7 +28,7 @@ export function SetupLink({ name, token, onClose }: SetupLinkProps) {
   // The token is in the fragment, which browsers send to no server.
   const link = `${location.origin}/console/set-password#token=${token}`;
   return (
-    <Ask title={text.linkTitle(name)} actions={<Button onPress={onClose}>{text.saved}</Button>}>
+    <SecretDialog title={text.linkTitle(name)} saved={text.saved} onClose={onClose}>
       <p>{text.linkOnce}</p>
       <div className={styles.secret}>
         <code>{link}</code>
@@ -36,6 +37,6 @@ export function SetupLink({ name, token, onClose }: SetupLinkProps) {
           {copied ? common.copied : text.copyLink}
         </Button>
       </div>
-    </Ask>
+    </SecretDialog>
   );
 }

@@ -6,6 +6,7 @@ import { Button } from '../../ui/button.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { Note, useCopy } from '../../ui/mark.tsx';
 import { Ask } from '../../ui/overlay.tsx';
+import { SecretDialog } from '../../ui/secret-dialog.tsx';
 import styles from './webhooks.module.css';
 
 interface SecretProps {
@@ -26,7 +27,7 @@ export function Secret({ secret, isRotated, onClose }: SecretProps) {
     );
   }
   return (
-    <Ask title={text.secretTitle} actions={<Button onPress={onClose}>{text.secretSaved}</Button>}>
+    <SecretDialog title={text.secretTitle} saved={text.secretSaved} onClose={onClose}>
       <p>{text.secretOnce}</p>
       {isRotated ? <p>{text.secretOld}</p> : null}
       <div className={styles.secret}>
@@ -36,6 +37,6 @@ export function Secret({ secret, isRotated, onClose }: SecretProps) {
           {copied ? common.copied : text.copySecret}
         </Button>
       </div>
-    </Ask>
+    </SecretDialog>
   );
 }
