@@ -89,6 +89,22 @@ describe('a budget', () => {
     expect(await manage('GET', '/v1/iam/budgets?q=search-team')).toMatchObject({ data: [] });
     expect(problems).toEqual([]);
   });
+
+  it('is deleted after its name is typed as the page shows it: spaces in a row are one, and an accent has two forms', async () => {
+    const id = await makeBudget('Büro  Süd'.normalize('NFD'));
+    const { page, problems } = await open(`budgets/${id}`);
+    await page.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('menuitem', { name: 'delete' }).click();
+    const dialog = page.getByRole('alertdialog');
+    const remove = dialog.getByRole('button', { name: 'Delete budget' });
+    await field(dialog, 'to confirm').fill('Büro Nord');
+    expect(await remove.getAttribute('aria-disabled')).toBe('true');
+    await field(dialog, 'to confirm').fill('Büro Süd');
+    await remove.click();
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/console/budgets');
+    expect(await manage('GET', '/v1/iam/budgets?q=ro')).toMatchObject({ data: [] });
+    expect(problems).toEqual([]);
+  });
 });
 
 describe('the spend', () => {

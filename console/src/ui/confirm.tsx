@@ -22,6 +22,12 @@ interface ConfirmProps {
   readonly refusal?: ReactNode;
 }
 
+/** Reports whether a text is the word as a page shows it: it shows spaces in a row as one, and both forms of an accent alike. */
+export function isTyped(text: string, word: string): boolean {
+  const shown = (one: string): string => one.normalize('NFC').replaceAll(/\s+/g, ' ').trim();
+  return shown(text) === shown(word);
+}
+
 /**
  * Asks before an action that takes something away. The dialog stays open until the caller closes it, so that a refusal
  * shows in it.
@@ -40,7 +46,7 @@ export function Confirm(props: ConfirmProps) {
     refusal,
   } = props;
   const [typed, setTyped] = useState('');
-  const mayConfirm = word === undefined || typed.trim() === word;
+  const mayConfirm = word === undefined || isTyped(typed, word);
   return (
     <Ask
       title={title}

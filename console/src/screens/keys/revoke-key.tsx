@@ -8,6 +8,7 @@ import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { keys as text } from '../../text/en/keys.ts';
 import { Button } from '../../ui/button.tsx';
+import { isTyped } from '../../ui/confirm.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { Note, Small, shortened } from '../../ui/mark.tsx';
 import { Ask } from '../../ui/overlay.tsx';
@@ -40,7 +41,7 @@ export function RevokeKey({ apiKey, onClose }: { readonly apiKey: ApiKey; readon
             tone="danger"
             onPress={() => revoke.mutate()}
             isPending={revoke.isPending}
-            disabledReason={typed.trim() === wanted ? undefined : common.typeToConfirm(wanted)}
+            disabledReason={isTyped(typed, wanted) ? undefined : common.typeToConfirm(wanted)}
           >
             {text.revoke}
           </Button>
