@@ -1,4 +1,4 @@
-/** The application: one cache of answers, one router. */
+/** The application: one cache of answers, one router. Its texts are English and run from left to right in every browser. */
 
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
@@ -8,7 +8,7 @@ import { router } from './router.tsx';
 
 export function App() {
   return (
-    <I18nProvider locale={navigator.language}>
+    <I18nProvider locale="en-US">
       <QueryClientProvider client={queries}>
         <RouterProvider router={router} />
       </QueryClientProvider>

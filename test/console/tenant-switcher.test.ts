@@ -86,6 +86,22 @@ describe('the tenant switcher', () => {
     expect(problems).toEqual([]);
   });
 
+  it('opens below its button and runs from left to right, also in a browser whose language runs the other way', async () => {
+    const { context } = await stand.asAdmin();
+    const page = await context.newPage();
+    await page.addInitScript("Object.defineProperty(navigator, 'language', { get: () => 'ar-EG' })");
+    await page.goto('/console/account');
+    await open(page);
+    await page.getByRole('option').first().waitFor();
+    const [button, dialog] = await Promise.all([
+      page.getByRole('button', { name: /^Change the tenant:/, includeHidden: true }).boundingBox(),
+      page.getByRole('dialog').boundingBox(),
+    ]);
+    expect(Math.abs((button?.x ?? 0) - (dialog?.x ?? 0))).toBeLessThan(12);
+    expect(await page.locator('[dir=rtl]').count()).toBe(0);
+    await page.close();
+  });
+
   it('marks a suspended tenant, and its screens say what that means', async () => {
     const { page, problems } = await stand.asAdmin();
     await open(page);
