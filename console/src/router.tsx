@@ -372,6 +372,8 @@ export const router = createRouter({
   scrollRestoration: true,
   defaultPendingMs: 300,
   defaultErrorComponent: LoadError,
+  // No dialog, secret or list of one resource stays on the page of another one.
+  defaultRemountDeps: ({ params }) => params,
 });
 
 declare module '@tanstack/react-router' {

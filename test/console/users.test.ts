@@ -390,6 +390,24 @@ describe('one user', () => {
     expect(problems).toEqual([]);
   });
 
+  it('takes the link of another user off the screen when its page opens', async () => {
+    const forgetful = await named('Forgetful Twin');
+    const other = await named('Other Twin');
+    const { page, problems } = await stand.asAdmin({ path: `/console/users/${other.id}` });
+    const title = page.getByRole('heading', { level: 1 });
+    await expect.poll(() => title.textContent()).toBe('Other Twin');
+    await page.evaluate(`history.pushState(null, '', '/console/users/${forgetful.id}')`);
+    await expect.poll(() => title.textContent()).toBe('Forgetful Twin');
+    await page.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('menuitem', { name: 'Reset password' }).click();
+    const link = page.getByRole('alertdialog', { name: 'A link for' });
+    await link.waitFor();
+    await page.evaluate(`history.pushState(null, '', '/console/users/${other.id}')`);
+    await link.waitFor({ state: 'detached' });
+    await expect.poll(() => title.textContent()).toBe('Other Twin');
+    expect(problems).toEqual([]);
+  });
+
   it('changes its own email address and resets its own password with its current password only', async () => {
     const user = await makeUser(http, stand.token, { roles: ['tenant-admin'] });
     const tab = await stand.signIn({ person: user, path: '/console/users' });
