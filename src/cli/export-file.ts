@@ -75,16 +75,15 @@ function othersText(others: number): string {
   return others === 0 ? '' : `    # Not included: ${others} from a directory or without an email address.\n`;
 }
 
-/**
- * Does not fold lines, so that a changed word is one changed line. Quotes texts that YAML 1.1 does not read as text
- * (`no`, `22:00`), for readers with another parser.
- */
+/** Quotes texts that YAML 1.1 does not read as text (`no`, `22:00`), for readers with another parser. */
+const COMPATIBLE = { compat: 'yaml-1.1' } as const;
+
+/** Does not fold lines, so that a changed word is one changed line. */
 const STYLE = {
   lineWidth: 0,
   blockQuote: false,
   singleQuote: false,
   doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER,
-  compat: 'yaml-1.1',
 } as const;
 
 /** Control characters, invisible marks and direction marks. The file has them as escapes, so that a diff shows them. */
@@ -92,10 +91,12 @@ const UNSEEN = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const EACH_UNSEEN = new RegExp(UNSEEN, 'gu');
 
 function yaml(value: unknown, indent: number): string {
-  const document = new Document(value);
+  const document = new Document(value, COMPATIBLE);
   visit(document, {
     Scalar(_, node) {
-      if (typeof node.value === 'string' && UNSEEN.test(node.value)) node.type = Scalar.QUOTE_DOUBLE;
+      // The library does not know the type `=` of YAML 1.1.
+      if (typeof node.value === 'string' && (node.value === '=' || UNSEEN.test(node.value)))
+        node.type = Scalar.QUOTE_DOUBLE;
     },
   });
   return document

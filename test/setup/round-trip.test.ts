@@ -48,6 +48,16 @@ it('any text is read from an export as it was', () => {
   );
 });
 
+it.each(['no', 'on', 'Y', '22:00', '190:20:30.15', '1_000', '010', '0b101', '2026-01-31', '<<', '='])(
+  'the text %s of an export is a text for a reader of YAML 1.1 as well',
+  (text) => {
+    const written = setupWriter()({ kind: 'tenant', tenant: { id: 'a', name: text, metadata: { [text]: text } } });
+    const tenant = { id: 'a', name: text, metadata: { [text]: text } };
+    expect(parse(written, { version: '1.1', merge: true }).tenants).toEqual([tenant]);
+    expect(written).toContain(`name: ${JSON.stringify(text)}\n`);
+  },
+);
+
 it('an export says what was applied; applied to an empty database it is the same again, and a second run has nothing to do', async () => {
   const forced = { force: true };
   const exact = { prune: true, pruneTenants: true };
