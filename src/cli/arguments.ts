@@ -71,12 +71,18 @@ export function tenantOption(args: Arguments): TenantId | undefined {
 }
 
 /** Dates that `Date.parse` reads in other forms have no zone, or that of this machine. */
-const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i;
+const RFC_3339 = /^(\d{4}-\d\d-\d\d)T(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i;
+
+/** `Date.parse` reads February 30 as March 2, and 24:00 as the next day. */
+function isTime(text: string): boolean {
+  const [, day = ''] = RFC_3339.exec(text) ?? [];
+  return !Number.isNaN(Date.parse(text)) && day !== '' && new Date(day).toISOString().startsWith(day);
+}
 
 /** Returns `--time`; undefined if it is absent. @throws UsageError for a text that is not a time */
 export function timeOption(args: Arguments): string | undefined {
   const time = args.value('time');
-  if (time !== undefined && (!RFC_3339.test(time) || Number.isNaN(Date.parse(time))))
+  if (time !== undefined && !isTime(time))
     throw new UsageError(`--time ${time} is not an RFC 3339 time. Write it like 2026-11-30T12:00:00Z.`);
   return time;
 }

@@ -52,7 +52,7 @@ function optionsOf(args: Arguments): Options {
   const [file, from, after] = [args.value('cursor'), args.value('from'), args.value('after')];
   if (from !== undefined && from !== 'start' && from !== 'now')
     throw new UsageError(`--from takes start or now, not ${from}.`);
-  if ((file === undefined) === (after === undefined)) {
+  if (file === '' || (file === undefined) === (after === undefined)) {
     throw new UsageError(
       'Give --cursor FILE, or --after CURSOR if the reader keeps the cursor of the last line itself.',
     );

@@ -24,9 +24,9 @@ const ONE_BUDGET = 'Give the name of exactly one budget.';
 
 /** Prints one line for each budget: tenant and name, limit and period, what was spent, and the end of the period. */
 export async function budgetListCommand(args: Arguments): Promise<number> {
-  const scope = scopeOption(args);
-  await withStore(args, ({ db: { knex } }) =>
-    printList(
+  await withStore(args, async ({ db: { knex } }) => {
+    const scope = await scopeOption(args, knex);
+    await printList(
       (page) => listBudgets(knex, scope, {}, page),
       ({ name, tenant_id }) => [name, tenant_id],
       async (rows) => {
@@ -37,8 +37,8 @@ export async function budgetListCommand(args: Arguments): Promise<number> {
         const stateOf = await statesOf(knex, rows, (id) => zones.get(id), Date.now());
         return rows.map((row) => lineOf(row, stateOf(row)));
       },
-    ),
-  );
+    );
+  });
   return 0;
 }
 

@@ -1,8 +1,9 @@
 /** `postern explain`: explains an allow or a denial with the server's decision function, on the same database. */
 
 import { present } from '../domain/objects.ts';
+import { validatorOf } from '../http/validation.ts';
 import { explain } from '../iam/explain/explain.ts';
-import type { ExplainRequest } from '../iam/explain/schemas.ts';
+import { type ExplainRequest, explainRequest } from '../iam/explain/schemas.ts';
 import { startCredentialCache } from '../server/credential-cache.ts';
 import { meteringSettings } from '../server/limits.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
@@ -31,6 +32,15 @@ export async function explainCommand(args: Arguments): Promise<number> {
   return explanation.status === 200 ? 0 : 1;
 }
 
+const validate = validatorOf(explainRequest);
+/** The options that have another name than their member of the API. */
+const OPTION_OF: Readonly<Record<string, string>> = {
+  tenant_id: 'tenant',
+  client_ip: 'ip',
+  content_type: 'content-type',
+};
+
+/** @throws UsageError for a request that the API would not accept */
 function requestOf(args: Arguments): ExplainRequest {
   const method = args.value('method');
   const path = args.value('path');
@@ -39,6 +49,8 @@ function requestOf(args: Arguments): ExplainRequest {
   // The list of processes does not show a credential in the environment.
   const credential =
     args.value('credential') ?? (subject === undefined ? process.env['POSTERN_CREDENTIAL'] : undefined);
+  if (subject !== undefined && credential !== undefined)
+    throw new UsageError('Give --subject or --credential, not both.');
   const given = {
     subject,
     credential,
@@ -48,5 +60,9 @@ function requestOf(args: Arguments): ExplainRequest {
     body: args.value('body'),
     content_type: args.value('content-type'),
   };
-  return { method, path, ...present(given) };
+  const checked = validate({ method, path, ...present(given) }, false);
+  if (checked.kind === 'valid') return checked.value;
+  const [{ path: at, message } = { path: '', message: 'The request is not valid.' }] = checked.errors;
+  const member = at.slice(1);
+  throw new UsageError(`--${OPTION_OF[member] ?? member}: ${message}`);
 }

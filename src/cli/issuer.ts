@@ -31,14 +31,14 @@ async function withIssuer(
 
 /** Prints one line for each issuer: tenant and name, kind, value of `iss`, and the state of its keys. */
 export async function issuerListCommand(args: Arguments): Promise<number> {
-  const scope = scopeOption(args);
-  await withStore(args, ({ db }, { config }) =>
-    printList(
+  await withStore(args, async ({ db }, { config }) => {
+    const scope = await scopeOption(args, db.knex);
+    await printList(
       (page) => listIssuers(db.knex, scope, {}, page),
       ({ name, tenant_id }) => [name, tenant_id],
       (rows) => rows.map((row) => lineOf(row, config)),
-    ),
-  );
+    );
+  });
   return 0;
 }
 

@@ -1,14 +1,18 @@
 import { resetAdmin } from '../iam/users/bootstrap.ts';
+import { usableEmail } from '../iam/users/checks.ts';
 import { Passwords } from '../identity/passwords.ts';
-import type { Arguments } from './arguments.ts';
+import { type Arguments, UsageError } from './arguments.ts';
 import { printed } from './output.ts';
 import { stoppedBefore } from './terminal.ts';
 import { OPERATOR_PARTS, withStore } from './with-store.ts';
 
 /** Sets a new password for an administrator (default: generated, and printed once), and prints its tenant. */
 export async function resetAdminCommand(args: Arguments): Promise<number> {
+  const address = args.value('email');
+  if (args.flag('create') && address !== undefined && usableEmail(address) === undefined)
+    throw new UsageError('--email must be an email address in ASCII characters.');
   const reset = await withStore(args, async ({ db }, { config, secrets }) => {
-    const named = args.value('email') ?? 'an administrator';
+    const named = address ?? 'an administrator';
     const stopped = await stoppedBefore(
       `This command sets a new password for ${named} and ends all sessions of that user.`,
       args,
@@ -18,8 +22,8 @@ export async function resetAdminCommand(args: Arguments): Promise<number> {
     return resetAdmin(
       { db, passwords, ...OPERATOR_PARTS },
       {
-        email: args.value('email') ?? config.bootstrap.email,
-        isNamed: args.value('email') !== undefined,
+        email: address ?? config.bootstrap.email,
+        isNamed: address !== undefined,
         create: args.flag('create'),
         password: secrets.bootstrapPassword,
       },

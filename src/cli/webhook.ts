@@ -44,17 +44,17 @@ function withWebhook<T>(
 
 /** Prints one line for each webhook: its id, tenant, URL, events and state. */
 export async function webhookListCommand(args: Arguments): Promise<number> {
-  const scope = scopeOption(args);
-  await withStore(args, ({ db }) =>
-    printList(
+  await withStore(args, async ({ db }) => {
+    const scope = await scopeOption(args, db.knex);
+    await printList(
       async (page) => {
         const rows = await listWebhooks(db.knex, scope, page);
         return { rows, more: rows.length === page.take };
       },
       ({ id }) => [id],
       (rows) => rows.map(lineOf),
-    ),
-  );
+    );
+  });
   return 0;
 }
 

@@ -1,9 +1,12 @@
 /** Opens a ready database for a command, and closes it at the end. It neither creates nor migrates a database. */
 
 import { randomBytes } from 'node:crypto';
+import { orNotFound } from '../iam/caller/refusals.ts';
+import { findTenant } from '../iam/tenants/queries.ts';
 import { openReadyStore, type Store } from '../server/store.ts';
 import type { Database } from '../store/database.ts';
 import type { Page, PageRows } from '../store/paging.ts';
+import type { Queryable } from '../store/queryable.ts';
 import { startLogging } from '../telemetry/log.ts';
 import { type Arguments, tenantOption } from './arguments.ts';
 import { type LoadedConfig, loadOrRefuse } from './configuration.ts';
@@ -46,10 +49,12 @@ export const NO_CACHE = { feed: { catchUp: async () => undefined }, flush: () =>
 /** The parts of a change by the operator, except the database. */
 export const OPERATOR_PARTS = { ...NO_CACHE, now: Date.now, random: (size: number) => randomBytes(size) };
 
-/** The tenants of a list: that of `--tenant`, or all. */
-export function scopeOption(args: Arguments) {
+/** The tenants of a list: that of `--tenant`, or all. @throws Refusal `not_found` for a tenant that does not exist */
+export async function scopeOption(args: Arguments, q: Queryable) {
   const tenant = tenantOption(args);
-  return tenant === undefined ? ({ kind: 'every' } as const) : ({ kind: 'one', tenant } as const);
+  if (tenant === undefined) return { kind: 'every' } as const;
+  orNotFound(await findTenant(q, tenant), 'tenant');
+  return { kind: 'one', tenant } as const;
 }
 
 /**

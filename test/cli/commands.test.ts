@@ -47,7 +47,17 @@ it.each(COMMANDS.map((command) => [command.words.join(' '), command] as const))(
 
 it('--time is an RFC 3339 time with a zone, and no other form of a date', () => {
   const timeOf = (text: string) => timeOption(parseArguments(['--time', text], { time: 'value' }, false));
-  for (const text of ['2026-11-30T12:00:00Z', '2026-11-30T12:00:00.5+01:00']) expect(timeOf(text)).toBe(text);
-  for (const text of ['2026-11-30', '2026-11-30T12:00:00', '2026-13-30T12:00:00Z', 'Nov 30 2026', '5', ''])
+  for (const text of ['2026-11-30T12:00:00Z', '2026-11-30T12:00:00.5+01:00', '2028-02-29T23:59:59Z'])
+    expect(timeOf(text)).toBe(text);
+  for (const text of [
+    '2026-11-30',
+    '2026-11-30T12:00:00',
+    '2026-13-30T12:00:00Z',
+    '2026-02-30T12:00:00Z',
+    '2026-11-30T24:00:00Z',
+    'Nov 30 2026',
+    '5',
+    '',
+  ])
     expect(() => timeOf(text)).toThrow(UsageError);
 });

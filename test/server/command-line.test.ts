@@ -49,6 +49,19 @@ describe('usage', () => {
     { args: ['policy', 'enable', 'x'], says: /^Unknown command: policy enable\.$/m },
     { args: ['policy', 'disable'], says: /^Give the name of exactly one policy\.$/m },
     { args: ['explain', '--method', 'GET'], says: /^Give both --method and --path\.$/m },
+    {
+      args: ['explain', '--method', 'GET', '--path', '/x', '--subject', ''],
+      says: /^--subject: Must have 1 to 254 characters; you sent 0\.$/m,
+    },
+    {
+      args: ['explain', '--method', 'GET', '--path', '/x', '--subject', 'a@b.c', '--credential', 'x'],
+      says: /^Give --subject or --credential, not both\.$/m,
+    },
+    {
+      args: ['reset-admin', '--create', '--email', 'no address', '--yes'],
+      says: /^--email must be an email address in ASCII characters\.$/m,
+    },
+    { args: ['audit', 'follow', '--cursor', ''], says: /^Give --cursor FILE, or --after CURSOR /m },
     { args: ['serve', '--config', ''], says: /^--config needs the name of a file\.$/m },
   ])('$args is refused with what there is, and nothing is started', async ({ args, says }) => {
     const dataDir = join(stand.folder, 'unused');
@@ -315,6 +328,13 @@ describe('beside a server that runs', () => {
     const nobody = await runCommand([...question, '--subject', 'usr_00000000000000000000000000'], env);
     expect([nobody.code, nobody.stdout]).toEqual([1, '']);
     expectOneSentence(nobody, /subject/);
+  });
+
+  it.each(['issuer', 'webhook', 'budget'])('%s list names a tenant that does not exist', async (what) => {
+    const absent = await runCommand([what, 'list', '--tenant', 'nobody'], env);
+    expect([absent.code, absent.stdout]).toEqual([1, '']);
+    expectOneSentence(absent, /^The tenant does not exist/);
+    expect(await runCommand([what, 'list', '--tenant', 'default'], env)).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
   it('policy disable names a global policy as one', async () => {
