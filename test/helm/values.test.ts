@@ -97,6 +97,17 @@ const TOGETHER: readonly (readonly [set: readonly string[], refusal: string])[] 
   ],
   [['envoy.shadow=true'], "envoy.shadow: it is for the chart's own configuration"],
   [['mode=sidecar', 'envoy.config=x', 'envoy.shadow=true'], "envoy.shadow: it is for the chart's own configuration"],
+  ...(['port', 'adminPort'] as const).map(
+    (name) =>
+      [
+        ['mode=sidecar', 'envoy.upstream=a:1', `envoy.${name}=9090`],
+        'envoy.port and envoy.adminPort must differ from each other and from 9090',
+      ] as const,
+  ),
+  [
+    ['mode=sidecar', 'envoy.upstream=a:1', 'envoy.port=9901'],
+    'envoy.port and envoy.adminPort must differ from each other and from 9090',
+  ],
   [['mode=sidecar'], "envoy.upstream: set it to the platform's address (host:port)"],
   [
     ['mode=sidecar', 'envoy.upstream=a:1', 'config.inspect.max-body=16 MiB'],

@@ -260,6 +260,10 @@ sidecar.istio.io/inject: "true"
 {{- if and (eq $v.mode "sidecar") (or (ne $v.mesh.istio.profile "none") (ne $v.mesh.envoyGateway.profile "none")) -}}
 {{- fail "mesh: the profiles need the gate as a Service. Set mode to central." -}}
 {{- end -}}
+{{- $ports := list (int $v.envoy.port) (int $v.envoy.adminPort) 9090 -}}
+{{- if and (eq $v.mode "sidecar") (lt (len (uniq $ports)) 3) -}}
+{{- fail "envoy.port and envoy.adminPort must differ from each other and from 9090, the port of the gate beside Envoy." -}}
+{{- end -}}
 {{- if and (ne $v.mesh.istio.profile "none") (not $v.mesh.istio.gateway) -}}
 {{- fail "mesh.istio.gateway: name the Gateway that is guarded." -}}
 {{- end -}}
