@@ -172,6 +172,21 @@ describe('revoking several keys', () => {
     expect(outcome(await revoke({ ids: [other.id] }, { as: clerk.key, headers }))).toBe('401 invalid_credential');
   });
 
+  test('a key of a deleted user holds nothing, so that a caller with fewer permissions than its scopes may revoke it', async () => {
+    const strong = await h.person(ACME, ['admin']);
+    const as = h.root.token;
+    const body = { user_id: strong.id, description: 'k', scopes: ['*'], expires_in_days: 30 };
+    const made = await Promise.all([1, 2].map(() => h.api('POST', KEYS, { as, tenant: ACME, body })));
+    const [active = '', expired = ''] = made.map(({ json }) => text(json, 'id'));
+    await h.db.knex.raw('update api_keys set expires_at = now() where id = ?', [expired]);
+    const remove = async () => outcome(await h.api('DELETE', `${KEYS}/${active}`, { as: boss.token }));
+    const outcomes = async () =>
+      column(await revoke({ ids: [active, expired] }, { query: '?dry_run=true' }), 'outcome');
+    expect([await remove(), await outcomes()]).toEqual(['403 escalation', ['rejected', 'rejected']]);
+    await h.api('DELETE', `/v1/iam/users/${strong.id}`, { as });
+    expect([await remove(), await outcomes()]).toEqual(['204', ['already_revoked', 'would_revoke']]);
+  });
+
   test('takes at most 1,000 keys at a time and says when there are more', async () => {
     await h.db.knex.raw(
       `insert into api_keys (id, tenant_id, name, description, digest, prefix, last_four, scopes, created_by)

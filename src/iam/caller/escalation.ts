@@ -147,6 +147,8 @@ export async function mayActOnKey(
 ): Promise<void> {
   if (isOwnKey(caller, key)) return;
   const owner = key.user_id === null ? undefined : await findUser(trx, key.tenant_id, key.user_id);
+  // A key of a deleted user proves nothing.
+  if (key.user_id !== null && owner === undefined) return;
   const roles = owner && rolesOfUser(owner);
   const rules = await loadTenantRules(trx, caller, key.tenant_id, roles ?? [], allowPolicies);
   const given = permissionsOfKey(compileGrant(key.scopes, key.resource_constraints), roles, rules);
