@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { makeId, type UserId } from '../../src/domain/ids.ts';
+import type { DirectoryService } from '../../src/iam/auth/directory-service.ts';
 import { isBelievable } from '../../src/iam/auth/directory-suspension.ts';
 import { DirectoryLookups, type LookupFailure } from '../../src/iam/directory/lookups.ts';
 import { BLIND } from '../directory/servers/slapd.ts';
@@ -221,6 +222,74 @@ await describeWithSlapd('the keys of a user of a directory', () => {
     expect((await login(name)).status).toBe(403);
     expect(await statusOf(key)).toBe(401);
     expect(await shown(id)).toMatchObject({ directory_status: 'expired' });
+  });
+
+  describe('after two answers of the directory, of which the older one arrives later,', () => {
+    /** A directory whose answers take so long that something happens before they arrive. */
+    function late(meanwhile: () => Promise<unknown>): DirectoryService {
+      const service = world.service();
+      const { directories } = service;
+      const held = async <T>(answer: Promise<T>): Promise<T> => {
+        const read = await answer;
+        await meanwhile();
+        return read;
+      };
+      return {
+        ...service,
+        directories: {
+          ...directories,
+          lookup: (...asked) => held(directories.lookup(...asked)),
+          authenticate: (...asked) => held(directories.authenticate(...asked)),
+        },
+      };
+    }
+
+    const ASKS: Readonly<Record<string, (at: Stand, session: Reply) => Promise<Reply>>> = {
+      'a refresh': (at, session) => at.post('/v1/auth/refresh', { refresh_token: refreshTokenOf(session) }),
+      'a login': (at) => at.post('/v1/auth/login', { auth_type: 'ldap', username: name, password: LDAP_PASSWORD }),
+    };
+
+    describe.each(Object.entries(ASKS))('that of %s,', (_title, ask) => {
+      async function asked(one: Owner, meanwhile: () => Promise<unknown>): Promise<number> {
+        const at = await startStand(database.url, { directory: late(meanwhile) });
+        const { status } = await ask(at, one.session);
+        await at.close();
+        await stand.parts.feed.catchUp();
+        return status;
+      }
+      const newer = async (session: Reply): Promise<number> =>
+        (await stand.post('/v1/auth/refresh', { refresh_token: refreshTokenOf(session) })).status;
+
+      test('stay rejected if the newer one suspended the user', async () => {
+        const one = await owner();
+        const session = await login(name);
+        const status = await asked(one, async () => {
+          await world.set(name, ...LOCKED);
+          expect(await newer(session)).toBe(401);
+        });
+        expect([status, await statusOf(one.key)]).toEqual([401, 401]);
+        expect(await shown(one.id)).toMatchObject({ directory_status: 'disabled', directory_roles: [] });
+      });
+
+      test('get no role back that the newer one took', async () => {
+        const one = await owner();
+        const session = await login(name);
+        await world.join('analysts', name);
+        const status = await asked(one, async () => {
+          await world.leave('developers', name);
+          expect(await newer(session)).toBe(200);
+        });
+        expect([status, await statusOf(one.key)]).toEqual([200, 200]);
+        expect(await shown(one.id)).toMatchObject({ directory_status: 'active', directory_roles: ['analyst'] });
+      });
+
+      test('get roles, and work again, if no other answer arrived in between', async () => {
+        const one = await owner();
+        await world.join('analysts', name);
+        expect(await asked(one, () => Promise.resolve())).toBe(200);
+        expect(await shown(one.id)).toMatchObject({ directory_roles: ['analyst', 'developer'] });
+      });
+    });
   });
 
   test('stay rejected for a deactivated user, also if the directory reports the person as active', async () => {

@@ -252,7 +252,7 @@ async function enterChanged(
 ): Promise<Entered> {
   try {
     return await tenantTransaction(parts.db, person.tenantId, async (trx): Promise<Entered> => {
-      const provisioned = await provisionUser(trx, parts, person, from);
+      const provisioned = await provisionUser(trx, parts, person, from, login.startedMs);
       if (provisioned.kind === 'rejected') return provisioned;
       const session = beginning(parts, login, person, from);
       const { id } = provisioned.user;

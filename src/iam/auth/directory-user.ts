@@ -74,15 +74,25 @@ export function unchangedUser(person: DirectoryPerson): UpToDateUser {
   return { identity: identityOf(person), tenantId, ...profileOf(person), roles: sortedRoles(roles) };
 }
 
+/**
+ * Reports whether the directory answered another request about the user after this one began. Which of the answers is
+ * newer is unknown, so this one gives nothing back: no role, and no access to a suspended user.
+ * @param askedMs the time at which the request to the directory began, by `performance.now()`
+ */
+function isOvertaken({ checkedAgoMs }: DirectoryUser, askedMs: number): boolean {
+  return checkedAgoMs !== null && checkedAgoMs < performance.now() - askedMs;
+}
+
 /** Returns why an existing user may not log in; undefined if it may. */
-function rejectionOf(user: DirectoryUser, person: DirectoryPerson): ProvisioningRejection | undefined {
-  if (!user.active) return 'deactivated';
+function rejectionOf(user: DirectoryUser, person: DirectoryPerson, askedMs: number): ProvisioningRejection | undefined {
+  if (!user.active || (user.suspension !== null && isOvertaken(user, askedMs))) return 'deactivated';
   if (user.tenantId !== person.tenantId) return 'tenant_changed';
   return user.tenantActive ? undefined : 'tenant_suspended';
 }
 
 /**
  * Creates or updates the user, with an audit row of the change. The transaction holds the user's row afterwards.
+ * @param askedMs as in `isOvertaken`
  * @throws Refusal `quota_exceeded`: then the transaction must not be committed
  */
 export async function provisionUser(
@@ -90,15 +100,16 @@ export async function provisionUser(
   parts: Pick<AuthParts, 'random'>,
   person: DirectoryPerson,
   from: Provenance,
+  askedMs: number,
 ): Promise<ProvisioningResult> {
   const identity = identityOf(person);
   const user = await holdDirectoryUser(trx, identity);
-  if (user !== undefined) return update(trx, user, person, from);
+  if (user !== undefined) return update(trx, user, person, from, askedMs);
   await lockDirectoryIdentity(trx, identity);
   const createdByOther = await holdDirectoryUser(trx, identity);
   return createdByOther === undefined
     ? createUser(trx, parts, person, from)
-    : update(trx, createdByOther, person, from);
+    : update(trx, createdByOther, person, from, askedMs);
 }
 
 async function createUser(
@@ -127,24 +138,27 @@ async function update(
   user: DirectoryUser,
   person: DirectoryPerson,
   from: Provenance,
+  askedMs: number,
 ): Promise<ProvisioningResult> {
   const { id, tenantId } = user;
-  const reason = rejectionOf(user, person);
+  const reason = rejectionOf(user, person, askedMs);
   if (reason !== undefined) return { kind: 'rejected', reason, id, tenant: tenantId };
   const profile = profileOf(person);
-  const changed = await change(trx, user, profile, person, from);
+  const changed = await change(trx, user, profile, { person, askedMs }, from);
   return { kind: 'provisioned', user: { id, tenantId }, changed };
 }
 
 /**
  * Updates a user after a lookup without a login: it gets its current roles, and a suspension ends. Email address and
  * name change at the next login, except that an address with a conflict is stored once no other user has it.
+ * @param askedMs as in `isOvertaken`
  * @returns whether cached data changed; undefined if the user does not exist
  */
 export async function refreshUser(
   trx: Transaction,
   person: DirectoryPerson,
   from: Provenance,
+  askedMs: number,
 ): Promise<boolean | undefined> {
   const identity = identityOf(person);
   const found = await findDirectoryUser(trx, identity);
@@ -154,7 +168,7 @@ export async function refreshUser(
   const user = await holdDirectoryUser(trx, identity);
   if (user === undefined) return undefined;
   const email = user.emailConflict === null ? user.email : (profileOf(person).email ?? user.emailConflict);
-  return change(trx, user, { email, name: user.name }, person, from);
+  return change(trx, user, { email, name: user.name }, { person, askedMs }, from);
 }
 
 /** Returns whether cached data changed: the roles or the suspension. */
@@ -162,11 +176,14 @@ async function change(
   trx: Transaction,
   user: DirectoryUser,
   { email, name }: DirectoryProfile,
-  person: DirectoryPerson,
+  { person, askedMs }: { readonly person: DirectoryPerson; readonly askedMs: number },
   from: Provenance,
 ): Promise<boolean> {
   const { id, tenantId } = user;
-  const { known, unknown } = await partitionKnownRoles(trx, tenantId, person.roles);
+  const overtaken = isOvertaken(user, askedMs);
+  if (overtaken && user.suspension !== null) return false;
+  const { known: all, unknown } = await partitionKnownRoles(trx, tenantId, person.roles);
+  const known = overtaken ? all.filter((role) => user.roles.includes(role)) : all;
   const roles = !sameRoles(user.roles, known);
   const resumed = user.suspension !== null;
   if (!roles && !resumed && user.name === name && !(await hasNewEmail(trx, user, email))) {

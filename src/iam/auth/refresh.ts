@@ -124,10 +124,11 @@ async function claimAsking(
   );
   if (first.kind !== 'ask') return first;
   const { facts, identity } = first;
+  const askedMs = performance.now();
   const found = await standing(parts, identity, facts);
   switch (found.kind) {
     case 'stands':
-      return await claimVouched(parts, digest, presented, from, found.person);
+      return await claimVouched(parts, digest, presented, from, { person: found.person, askedMs });
     case 'gone': {
       const audited = await endForDirectory(parts, facts, identity, found.reason, from);
       await applyHere(parts);
@@ -144,10 +145,10 @@ async function claimVouched(
   digest: Uint8Array,
   presented: PresentedToken,
   from: Provenance,
-  person: DirectoryPerson,
+  { person, askedMs }: { readonly person: DirectoryPerson; readonly askedMs: number },
 ): Promise<Outcome> {
   const { outcome, changed } = await tenantTransaction(parts.db, person.tenantId, async (trx) => {
-    const changed = await refreshUser(trx, person, from);
+    const changed = await refreshUser(trx, person, from, askedMs);
     const outcome =
       changed === undefined ? ({ kind: 'refused' } as const) : await claim(trx, parts, digest, presented, from, person);
     return { outcome, changed };

@@ -92,12 +92,13 @@ export class DirectoryLookups {
 
   async #one(lookup: ClaimedLookup): Promise<Outcome> {
     const { directory, stableId } = lookup.identity;
+    const askedMs = performance.now();
     try {
       const answer = await queryDirectory(this.#service, 'lookup', directory, () =>
         this.#service.directories.lookup(directory, stableId),
       );
       const found = standingOf(answer, lookup.tenantId);
-      return { directory, changed: await this.#apply(lookup, found), error: undefined, answered: true };
+      return { directory, changed: await this.#apply(lookup, found, askedMs), error: undefined, answered: true };
     } catch (error) {
       // A failed transaction of one person must not end the run.
       if (!(error instanceof Fault || error instanceof Refusal)) throw error;
@@ -106,7 +107,7 @@ export class DirectoryLookups {
   }
 
   /** Writes the directory's answer about the user. Returns true if data changed that replicas cache. */
-  async #apply(lookup: ClaimedLookup, found: Standing): Promise<boolean> {
+  async #apply(lookup: ClaimedLookup, found: Standing, askedMs: number): Promise<boolean> {
     const { identity, userId } = lookup;
     const report = (outcome: string): void =>
       this.#service.report({ operation: 'lookup', directory: identity.directory, outcome });
@@ -114,7 +115,7 @@ export class DirectoryLookups {
     try {
       const changed = await transaction(this.#parts.db, async (trx) => {
         if (await isOvertaken(trx, userId)) return false;
-        if (found.kind === 'stands') return (await refreshUser(trx, found.person, from)) === true;
+        if (found.kind === 'stands') return (await refreshUser(trx, found.person, from, askedMs)) === true;
         const suspension = suspensionOf(found.reason);
         if (suspension !== undefined) return (await suspend(trx, identity, suspension, from))?.changed === true;
         await noteDirectoryCheck(trx, userId);

@@ -26,6 +26,8 @@ export interface DirectoryUser {
   readonly active: boolean;
   /** The reason why the directory suspends the user; null = it does not. */
   readonly suspension: DirectorySuspension | null;
+  /** The time since the last answer of the directory about the user. Null: none. */
+  readonly checkedAgoMs: number | null;
   /** False while the tenant is suspended or deleted. */
   readonly tenantActive: boolean;
   /** Given by the directory, each once, sorted. */
@@ -40,6 +42,7 @@ const STATEMENTS = {
     name: 'find_directory_user',
     text: `select u.id, u.tenant_id as "tenantId", u.email, u.email_conflict as "emailConflict", u.name,
         u.status = 'active' as active, u.directory_suspension as suspension,
+        extract(epoch from clock_timestamp() - u.directory_checked_at)::float8 * 1000 as "checkedAgoMs",
         (t.status = 'active' and t.deleted_at is null) as "tenantActive",
         array(select role_name from user_roles where user_id = u.id and source = 'directory' order by role_name collate "C") as roles
       from users u join tenants t on t.id = u.tenant_id
