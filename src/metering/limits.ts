@@ -274,6 +274,11 @@ export class Limits {
     return { ...this.#counts, rates, budgets: this.#budgets.stats, ...waiting, unreported: this.unreported };
   }
 
+  /** Whether limits are enforced without the store. */
+  get isOffline(): boolean {
+    return this.#leases.stats.isOffline || this.#budgets.stats.isOffline;
+  }
+
   /**
    * Returns the number of requests older than a reservation's lifetime whose ends no proxy reports; 0 while ends are
    * reported.

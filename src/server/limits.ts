@@ -15,9 +15,15 @@ import type { WiringContext } from './wiring-context.ts';
 const UNREPORTED =
   'no proxy reports the end of the requests that this process allows, so usage is not booked and reservations expire. Configure the access log of the proxy as docs/envoy.md describes';
 
+const OFFLINE =
+  'the database does not answer, so rate limits continue with the fair share of each process, and checks that need more of a budget or quota than the process holds get 503';
+
 /** Returns warnings about the limits for /readyz. */
-export function limitWarnings(limits: Pick<Limits, 'unreported'>): readonly string[] {
-  return limits.unreported === 0 ? [] : [`metering: ${UNREPORTED} (${limits.unreported} requests)`];
+export function limitWarnings({ unreported, isOffline }: Pick<Limits, 'unreported' | 'isOffline'>): readonly string[] {
+  return [
+    ...(isOffline ? [`metering: ${OFFLINE}`] : []),
+    ...(unreported === 0 ? [] : [`metering: ${UNREPORTED} (${unreported} requests)`]),
+  ];
 }
 
 /**

@@ -108,6 +108,9 @@ describe('a server that loses its database', () => {
   });
   afterAll(() => gate?.close());
 
+  const warnsOfLimits = async (): Promise<boolean> =>
+    (await readiness(server.admin)).warnings.some((warning) => warning.startsWith('metering: the database'));
+
   it.each(outages)(
     'decides requests of known callers while the database is $kind, and answers 503 and no denial to everything else; no acknowledged write is lost, and it all comes back',
     async (outage) => {
@@ -149,6 +152,7 @@ describe('a server that loses its database', () => {
         expect(headers['retry-after']).toBeDefined();
       }
       expect(await readiness(server.admin)).toMatchObject({ status: 200, reasons: [] });
+      await becomes('readiness warns of the limits', true, warnsOfLimits);
       expect(await gate.health('')).toBe(SERVING);
       // Some seconds have gone by in silence: requests of known callers are still decided.
       expect(await gate.decide(warm.key)).toBe('allow');
@@ -156,6 +160,7 @@ describe('a server that loses its database', () => {
       await back();
 
       await becomes('the cold key is decided', 'allow', () => gate.decide(cold.key));
+      await becomes('readiness warns no more', false, warnsOfLimits);
       await eventually('logging in works', async () => (await tryLogin(server.http, person)).status === 200);
       await eventually('a write is acknowledged', async () => {
         const made = { description: 'made after', scopes: ['chat:read'], expires_in_days: 1 };
