@@ -177,6 +177,20 @@ describe('the schema of the values', () => {
     }
   });
 
+  it('accepts each example of the reference of settings as it is written there, except what the chart sets itself', async () => {
+    const page = await readFile(join(ROOT, 'docs/configuration.md'), 'utf8');
+    const examples = [...page.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, yaml = '']) => yaml).join('');
+    expect(examples).toContain('traces:');
+    const folder = await mkdtemp(join(tmpdir(), 'postern-values-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const file = join(folder, 'values.yaml');
+    await writeFile(file, `config:\n${examples.replaceAll(/^/gm, '  ')}\n`);
+    const { output } = await helm('template', 'postern', CHART, ...MINIMAL, '-f', file);
+    const refused = output.split('\n').filter((line) => line.includes("at '/"));
+    expect(refused.length).toBeGreaterThan(3);
+    expect(refused.filter((line) => !line.includes('additional properties'))).toEqual([]);
+  });
+
   it('accepts the number 0 for a duration that may be 0, and a list of domains of a directory', async () => {
     const zeros = ['drain.notice', 'audit.retention', 'api-keys.retention'].map((path) => `config.${path}=0`);
     const { ok, output } = await refusalOf([...zeros, 'config.ldap.domain[0]=corp.example']);

@@ -96,7 +96,10 @@ function rawOf(text: string): Raw {
 
 interface Tree extends Map<string, string | Tree> {}
 
-/** JSON is YAML, so lists and maps stay as they are; a text is quoted if YAML would take it for something else. */
+/**
+ * JSON is YAML, so lists and maps stay as they are. A text is quoted if YAML would take it for something else; Helm takes
+ * `off` for false.
+ */
 function yaml(settings: readonly Setting<unknown>[]): string {
   const tree: Tree = new Map();
   for (const setting of settings) put(tree, setting.path.split('.'), exampleOf(setting));
@@ -123,5 +126,5 @@ function lines(tree: Tree, indent: string): readonly string[] {
 }
 
 function scalar(text: string): string {
-  return /^[[{]/.test(text) || /^[\w./-][\w ./:@?=%+-]*$/.test(text) ? text : `'${text}'`;
+  return /^[[{]/.test(text) || /^(?!(?:off|on|no|yes)$)[\w./-][\w ./:@?=%+-]*$/.test(text) ? text : `'${text}'`;
 }
