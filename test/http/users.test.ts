@@ -418,19 +418,23 @@ describe('changing a user', () => {
     expect((await h.api('PUT', path, { as: boss.token, body })).json).toMatchObject({ ...body, source: 'ldap' });
   });
 
-  test('another role ends the unused one-time token; a change without one does not', async () => {
+  test('another role or email address ends the unused one-time token; a change without one does not', async () => {
     const reset = (token: string) =>
       h.api('POST', '/v1/auth/password/reset', { body: { token, new_password: 'a long enough password 17' } });
-    const [kept, lost] = [
+    const [kept, lost, misaddressed] = [
       await create({ roles: ['analyst'] }),
       await create({ email: `lost-${email}`, roles: ['analyst'] }),
+      await create({ email: `typo-${email}`, roles: ['analyst'] }),
     ];
     const change = (made: typeof kept, body: object) =>
       h.api('PUT', `${USERS}/${text(made.json, 'id')}`, { as: h.root.token, tenant: ACME, body });
-    expect(outcome(await change(kept, { name: 'Renamed', roles: ['analyst'] }))).toBe('200');
+    const same = { email: text(kept.json, 'email').toUpperCase(), name: 'Renamed', roles: ['analyst'] };
+    expect(outcome(await change(kept, same))).toBe('200');
     expect(outcome(await change(lost, { roles: ['analyst', 'developer'] }))).toBe('200');
     expect(outcome(await reset(text(kept.json, 'password_setup_token')))).toBe('204');
     expect(outcome(await reset(text(lost.json, 'password_setup_token')))).toBe('401 invalid_credential');
+    expect(outcome(await change(misaddressed, { email: `right-${email}` }))).toBe('200');
+    expect(outcome(await reset(text(misaddressed.json, 'password_setup_token')))).toBe('401 invalid_credential');
   });
 
   test('the removal of a role takes effect at once', async () => {

@@ -130,6 +130,8 @@ export async function updateUser(
         await (await applyingBudgets(trx, user.tenant_id)).refuseManyOfUser(user.id);
       }
     }
+    // A token may have been sent to the former address.
+    if (setsEmail) await discardPasswordSetups(trx, user.id);
     if (identities !== undefined) await writeIdentities(trx, caller, user.id, identities);
     const columns = {
       id: user.id,
