@@ -80,5 +80,13 @@ function failureText(error: unknown): string {
     const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
     return `The database did not answer: ${error.message}${cause}. Check database.url and that PostgreSQL runs.`;
   }
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) return String(error);
+  return isRejectedStatement(error)
+    ? `The database rejected a statement: ${error.message.split(' - ').at(-1)}. Check that database.url names the right database and role.`
+    : error.message;
+}
+
+/** An error of PostgreSQL. The query builder writes the statement before its message: of a migration, that is a file. */
+function isRejectedStatement(error: Error): boolean {
+  return 'severity' in error;
 }

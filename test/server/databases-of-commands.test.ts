@@ -150,6 +150,24 @@ describe.each([
   });
 });
 
+it('a database with tables of another program is refused by migrate in one line, and one without them is migrated', async () => {
+  const database = await freshDatabase('');
+  onTestFinished(() => database.close());
+  await database.db.query({ text: 'create table users (id int)' });
+  const refused = await run(['migrate'], envOf(database.url));
+  expect([refused.code, refused.stdout, refused.stderr]).toEqual([
+    1,
+    '',
+    'The database rejected a statement: relation "users" already exists. Check that database.url names the right database and role.\n',
+  ]);
+  const noRole = await run(['migrate', '--grant-to', 'nobody-here'], envOf(database.url));
+  expect(noRole.stderr).toBe(refused.stderr);
+  await database.db.query({ text: 'drop table users' });
+  const absent = await run(['migrate', '--grant-to', 'nobody-here'], envOf(database.url));
+  expect(absent.stderr).toMatch(/^The database rejected a statement: role "nobody-here" does not exist\. .*\n$/);
+  expect((await run(['migrate'], envOf(database.url))).stdout).toBe('The database is up to date.\n');
+});
+
 describe('a database that does not exist', () => {
   it('on a server of its own is refused with its name, and not made', async () => {
     const database = await freshDatabase('');
