@@ -20,6 +20,9 @@ export interface ConfigError {
   readonly message: string;
 }
 
+/** The part of a path inside a list: `[2].path` of `routes[2].path`. */
+const IN_LIST = /\[.*$/s;
+
 /** One line, such as `postern.yaml:12:11: grpc.listen: expected host:port or unix:/path, got 99999`. */
 export function formatConfigError({ where, path, message }: ConfigError): string {
   const at = path === '' ? message : `${path}: ${message}`;
@@ -27,7 +30,7 @@ export function formatConfigError({ where, path, message }: ConfigError): string
     case undefined:
       return at;
     case 'env':
-      return `${where.name}: ${message}`;
+      return `${where.name}${IN_LIST.exec(path)?.[0] ?? ''}: ${message}`;
     case 'file':
       return where.at === undefined
         ? `${where.file}: ${at}`

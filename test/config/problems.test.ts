@@ -152,6 +152,29 @@ describe('a wrong value is named with file, line, path and what was expected', (
     expect(problemsOf(loadConfig({ env: { POSTERN_WORKERS_FILE: '/x', POSTERN_PORT: '8080' } }))).toHaveLength(2);
   });
 
+  it.each([
+    [
+      'POSTERN_ROUTES',
+      [
+        { method: 'GET', path: '/a', permission: 'a:b' },
+        { method: 'GET', path: '/b', permission: 'a:b', public: true },
+      ],
+      '[1].public: unknown member of a route',
+    ],
+    [
+      'POSTERN_HTTP_TRUSTED_PROXIES',
+      ['10.0.0.0/8', '10.0.0.1/8'],
+      '[1]: expected an IP address or a CIDR block without host bits, got 10.0.0.1/8',
+    ],
+    [
+      'POSTERN_LDAP',
+      [{ name: 'a' }, { name: 'b', timeout: '9' }],
+      '[1].timeout: expected a duration from 100ms to 60s',
+    ],
+  ])('in the list of %s by its number, counted from 0 as in a file', (name, list, problem) => {
+    expect(problemsOf(loadConfig({ env: { [name]: JSON.stringify(list) } }))).toEqual([`${name}${problem}`]);
+  });
+
   it('in one sentence when the file itself is the problem', () => {
     withDirectory((directory) => {
       const file = join(directory, 'postern.yaml');
