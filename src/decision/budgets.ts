@@ -39,8 +39,14 @@ export function compileBudgets(records: readonly BudgetRecord[]): BudgetIndex {
   return finish(compileBudgetsInSteps(records));
 }
 
-/** Like `compileBudgets`, with one budget for each step. */
-export function* compileBudgetsInSteps(records: readonly BudgetRecord[]): Steps<BudgetIndex> {
+/**
+ * Like `compileBudgets`, with one budget for each step.
+ * @param isRole reports whether the tenant has a role. A deleted role selects no caller, also while users still have rows of it. Default: every role
+ */
+export function* compileBudgetsInSteps(
+  records: readonly BudgetRecord[],
+  isRole: (name: RoleName) => boolean = () => true,
+): Steps<BudgetIndex> {
   const ofTenant: CompiledBudget[] = [];
   const byKey = new Map<KeyId, CompiledBudget[]>();
   const byUser = new Map<UserId, CompiledBudget[]>();
@@ -52,7 +58,7 @@ export function* compileBudgetsInSteps(records: readonly BudgetRecord[]): Steps<
     if ('tenant' in appliesTo) ofTenant.push(budget);
     else if ('keys' in appliesTo) addTo(byKey, appliesTo.keys, budget);
     else if ('users' in appliesTo) addTo(byUser, appliesTo.users, budget);
-    else if ('roles' in appliesTo) addTo(byRole, appliesTo.roles, budget);
+    else if ('roles' in appliesTo) addTo(byRole, appliesTo.roles.filter(isRole), budget);
     else byMetadata.push({ metadata: appliesTo.metadata, budget });
     yield;
   }

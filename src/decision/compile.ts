@@ -74,6 +74,6 @@ export function* compileTenantInSteps(record: TenantRecord): Steps<TenantView> {
     policies: yield* compilePoliciesInSteps(record.policies),
     ...(record.budgets === undefined || record.budgets.length === 0
       ? {}
-      : { budgets: yield* compileBudgetsInSteps(record.budgets) }),
+      : { budgets: yield* compileBudgetsInSteps(record.budgets, (name) => isBuiltinRole(name) || roles.has(name)) }),
   });
 }

@@ -108,6 +108,28 @@ test('the former holders of a deleted role are in no list by the role and in no 
   await removeTraces();
 });
 
+test('a budget of a deleted role counts no request of its former holders, also before their rows are gone', async () => {
+  const as = { as: h.root.token, tenant };
+  const person = await h.person(tenant, [NAME, 'developer']);
+  const scope = { unit: 'tokens', limit: 0, period: 'month' };
+  await h.api('POST', '/v1/iam/budgets', { ...as, body: { name: 'helpers', ...scope, applies_to: { roles: [NAME] } } });
+  const chat = {
+    method: 'POST',
+    path: '/v1/chat/completions',
+    body: '{"model":"m"}',
+    content_type: 'application/json',
+  };
+  const code = async () =>
+    (await h.api('POST', '/v1/iam/explain', { ...as, body: { subject: person.id, ...chat } })).json['code'];
+  expect(await code()).toBe('insufficient_quota');
+  await remove();
+  expect(await code()).toBe('allow');
+  const query = '/v1/iam/explain/who-can?permission=chat:write';
+  const { users } = Object((await h.api('GET', query, as)).json);
+  expect(Object(users[0])).toMatchObject({ id: person.id, roles: ['developer'] });
+  await removeTraces();
+});
+
 test('a user whose row is locked keeps its row of the deleted role until the lock ends, and no change waits for the batch', async () => {
   await makeHolders(SOME, true);
   await remove();

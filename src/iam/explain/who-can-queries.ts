@@ -57,7 +57,8 @@ async function scan<Row extends { readonly id: string }, T extends Row>(
 
 /** A subquery for each row: no plan can turn it into a scan of the whole table. */
 function roleNamesSql(userId: string): string {
-  return `array(select distinct role_name collate "C" from user_roles where user_id = ${userId} order by 1)`;
+  return `array(select distinct r.role_name collate "C" from user_roles r where r.user_id = ${userId}
+    and not exists (select from deleted_roles d where d.tenant_id = r.tenant_id and d.name = r.role_name) order by 1)`;
 }
 
 const USER = 'u.id, u.tenant_id, u.email, u.name';
