@@ -40,7 +40,8 @@ export async function gatewayVerifyCommand(args: Arguments): Promise<number> {
   const exempt = exemptionsOf(args.value('public'));
   const objects = readGatewayObjects(await itemsOf(args));
   const gateways = selected(objects, args.words);
-  const probes = probesOf(objects, gateways, platformOf(routeTable(config), exempt.paths));
+  const platform = platformOf(routeTable(config), exempt.paths);
+  const probes = probesOf(objects, gateways, platform);
   const findings = [
     ...gateways.flatMap((gateway) =>
       streamsOf(objects, gateway)
@@ -49,18 +50,21 @@ export async function gatewayVerifyCommand(args: Arguments): Promise<number> {
     ),
     ...policyFindings(objects, gateways, probes),
   ];
-  const isExempt = ({ route, answeredBy, request }: Probe): boolean =>
-    exempt.routes.has(idOf(route)) || (answeredBy === 'public' && isNamed(exempt.paths, request?.path ?? ''));
+  const isExempt = ({ route, request }: Probe): boolean =>
+    exempt.routes.has(idOf(route)) || isNamed(exempt.paths, request?.path ?? '');
+  /** Also of a match whose requests another one takes, such as a second route for the same path. */
+  const isOwn = ({ request }: Probe): boolean =>
+    request !== undefined && platform.isPublic(request.method, request.path);
   const tried = probes.filter((probe) => !isExempt(probe));
-  const guarded = tried.filter(({ answeredBy }) => answeredBy !== 'public');
+  const guarded = tried.filter((probe) => !isOwn(probe));
   if (guarded.length === 0 && findings.length === 0)
     throw new Error('There is no request to send: no HTTPRoute or GRPCRoute of a Gateway needs a credential.');
-  const answers = await inParallel(tried, (probe) => answerOf(probe, sending));
+  const answers = await inParallel(tried, (probe) => answerOf(probe, isOwn(probe), sending));
   const wrong = answers.flatMap(({ probe, says }) => (says === undefined ? [] : [{ probe, says }]));
   for (const line of [...findings, ...wrong.map(({ probe, says }) => `${placeOf(probe)}: ${says}`)])
     process.stdout.write(`${printable(line)}\n`);
   const own = tried.length - guarded.length;
-  const wrongOwn = wrong.filter(({ probe }) => probe.answeredBy === 'public').length;
+  const wrongOwn = wrong.filter(({ probe }) => isOwn(probe)).length;
   const parts = [
     `${guarded.length - wrong.length + wrongOwn} of ${guarded.length} requests were answered 401 by Postern`,
     ...(own === 0 ? [] : [`${own - wrongOwn} of ${own} for its own paths were answered by its API`]),
@@ -196,7 +200,8 @@ interface Answer {
   readonly says: string | undefined;
 }
 
-async function answerOf(probe: Probe, sending: Sending): Promise<Answer> {
+/** @param isOwn the request is for one of Postern's own paths */
+async function answerOf(probe: Probe, isOwn: boolean, sending: Sending): Promise<Answer> {
   const { request } = probe;
   if (request === undefined)
     return {
@@ -208,7 +213,6 @@ async function answerOf(probe: Probe, sending: Sending): Promise<Answer> {
     return { probe, says: 'the Gateway has no address in its status. Name one with --address' };
   const answer = await send(probe, request, address, sending);
   // The check lets every request for Postern's own paths pass, so they must lead to its API.
-  const isOwn = probe.answeredBy === 'public';
   const isPosterns = isOwn
     ? REQUEST_ID.test(answer.requestId)
     : answer.status === 401 && answer.challenge.includes(CHALLENGE);

@@ -177,6 +177,14 @@ describe('with a dump', () => {
         '3 of 3 requests were answered 401 by Postern, 2 of 2 for its own paths were answered by its API, 0 matches are public.',
       ],
     });
+    // As the guide's HTTPRoute beside that of the chart: one of the two gets no request.
+    const twice = [...own, route('iam-too', 'chat.example.com', prefix('/v1/iam'))];
+    expect(await verify('--dump', await dump('twice', [GATEWAY, ...GUARDED, ...twice]), ...to)).toEqual({
+      code: 0,
+      lines: [
+        '3 of 3 requests were answered 401 by Postern, 3 of 3 for its own paths were answered by its API, 0 matches are public.',
+      ],
+    });
     const wrong = route('console', 'chat.example.com', prefix('/console'));
     const file = await dump('own-wrong', [GATEWAY, ...GUARDED, ...own, wrong]);
     expect(await verify('--dump', file, ...to)).toEqual({
