@@ -239,6 +239,18 @@ describe('the keys of the console', () => {
     expect(await field(page).count()).toBe(0);
     expect(problems).toEqual([]);
   });
+
+  it('send the open form from a chosen option of a list, which stays chosen', async () => {
+    const { page, problems } = await opened('/console/keys?open=new');
+    const drawer = page.getByRole('dialog');
+    await drawer.getByRole('textbox', { name: 'Description' }).fill('by keys, from a list');
+    await drawer.getByRole('searchbox', { name: 'Search: Scopes' }).fill('models:read');
+    await drawer.getByRole('option', { name: 'models:read' }).click();
+    await page.keyboard.press('Control+Enter');
+    await page.getByRole('button', { name: 'I have saved it' }).click();
+    await page.getByRole('row', { name: 'by keys, from a list' }).getByText('models:read').waitFor();
+    expect(problems).toEqual([]);
+  });
 });
 
 describe('the list of the keys', () => {

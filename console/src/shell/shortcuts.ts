@@ -66,8 +66,19 @@ export function useShortcuts({ isPaletteOpen, onPalette, onHelp, onModifier }: S
       const key = shortcutOf(event, at, isAfterC);
       if (key !== undefined && act(key)) event.preventDefault();
     };
+    // Before the element with the focus: an option of a list would take Enter for itself.
+    const send = (event: KeyboardEvent): void => {
+      if (event.isComposing || event.repeat || shortcutOf(event, place(event.target), false) !== 'send') return;
+      if (!act('send')) return;
+      event.preventDefault();
+      event.stopPropagation();
+    };
+    document.addEventListener('keydown', send, { capture: true });
     document.addEventListener('keydown', listen);
-    return () => document.removeEventListener('keydown', listen);
+    return () => {
+      document.removeEventListener('keydown', send, { capture: true });
+      document.removeEventListener('keydown', listen);
+    };
   }, []);
 }
 
