@@ -61,6 +61,24 @@ test('are made with the users that the file creates, and the export of the resul
   expect(audit).toEqual([{ target_type: 'budget' }, { target_type: 'budget' }]);
 });
 
+test('with a role that neither the tenant nor the file has are refused by the plan, at their place', async () => {
+  const ofWriters = { ...each, applies_to: { roles: ['writer'] } };
+  const writer = { name: 'writer', permissions: ['chat:*'] };
+  expect(await plan(fresh.db, acme({ budgets: [ofWriters] }))).toMatchObject({
+    errors: [
+      {
+        path: '/tenants/0/budgets/0/applies_to/roles',
+        message: 'This role does not exist in the tenant: writer.',
+      },
+    ],
+  });
+  const whole = acme({ roles: [writer], budgets: [ofWriters] });
+  await apply(fresh.db, whole);
+  expect(await stored()).toMatchObject([{ applies_to: { roles: ['writer'] } }]);
+  await fresh.db.knex('roles').where({ tenant_id: 'acme', name: 'writer' }).delete();
+  expect(await planLines(fresh.db, acme({ budgets: [ofWriters] }))).toEqual([]);
+});
+
 test('are changed member by member, begin a new amount as through the API, and are pruned', async () => {
   await apply(fresh.db, acme({ users: [ada], budgets: [adas, each] }));
   const changed = acme({ budgets: [{ name: 'each-developer', limit: 2000, models: null, alerts: null }] });
@@ -97,7 +115,7 @@ test('of a user or a role that does not exist, or more than 16 for one request, 
     'no user with the email address ada@acme.test',
   );
   await expect(apply(fresh.db, acme({ budgets: [{ ...each, applies_to: { roles: ['wizard'] } }] }))).rejects.toThrow(
-    'wizard does not exist',
+    'This role does not exist in the tenant: wizard.',
   );
   const many = (count: number) =>
     Array.from({ length: count }, (_, i) => ({ ...each, name: `budget-${i}`, models: null, timezone: null }));

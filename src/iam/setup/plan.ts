@@ -96,6 +96,13 @@ function planTenantParts(
   for (const { at, document } of wanted.issuers ?? [])
     refuseUnknown(rolesOfMapping(usersOf(document.users ?? null)), `${at}/users`, known, errors);
   for (const user of wanted.users ?? []) refuseUnknown(user.roles ?? [], `${user.at}/roles`, known, errors);
+  for (const { key, at, applies_to: scope } of wanted.budgets ?? []) {
+    // A budget keeps a role that was deleted after it was written.
+    const before = state.budgets.find(({ row }) => row.name === key)?.applies_to;
+    const kept = before !== undefined && 'roles' in before ? before.roles : [];
+    const isKnown = (name: string) => known(name) || kept.some((role) => role === name);
+    if (scope !== undefined && 'roles' in scope) refuseUnknown(scope.roles, `${at}/applies_to/roles`, isKnown, errors);
+  }
   return {
     wanted,
     stored: state.tenant,
