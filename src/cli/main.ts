@@ -82,7 +82,7 @@ function failureText(error: unknown): string {
   }
   if (!(error instanceof Error)) return String(error);
   return isRejectedStatement(error)
-    ? `The database rejected a statement: ${error.message.split(' - ').at(-1)}. Check that database.url names the right database and role.`
+    ? `The database rejected a statement. Check that database.url names the right database and role. PostgreSQL says: ${error.message.split(' - ').at(-1)}`
     : error.message;
 }
 

@@ -158,13 +158,15 @@ it('a database with tables of another program is refused by migrate in one line,
   expect([refused.code, refused.stdout, refused.stderr]).toEqual([
     1,
     '',
-    'The database rejected a statement: relation "users" already exists. Check that database.url names the right database and role.\n',
+    'The database rejected a statement. Check that database.url names the right database and role. PostgreSQL says: relation "users" already exists\n',
   ]);
   const noRole = await run(['migrate', '--grant-to', 'nobody-here'], envOf(database.url));
   expect(noRole.stderr).toBe(refused.stderr);
   await database.db.query({ text: 'drop table users' });
   const absent = await run(['migrate', '--grant-to', 'nobody-here'], envOf(database.url));
-  expect(absent.stderr).toMatch(/^The database rejected a statement: role "nobody-here" does not exist\. .*\n$/);
+  expect(absent.stderr).toMatch(
+    /^The database rejected a statement\. .* PostgreSQL says: role "nobody-here" does not exist\n$/,
+  );
   expect((await run(['migrate'], envOf(database.url))).stdout).toBe('The database is up to date.\n');
 });
 
