@@ -90,7 +90,7 @@ export async function findUsers(
 /** Counts the users of a list, up to `most`. */
 export async function countUsers(q: Queryable, scope: TenantScope, filter: UserFilters, most: number): Promise<number> {
   const { table, matching, bindings } = userSearch(scope, filter, NEWEST_USERS_FIRST);
-  // Only a filter of role and status finds users by their role, and every holder matches it.
+  // Only a filter of role and status finds users by their role, and every holder matches it, except former ones in all tenants.
   return countUpTo(
     q,
     { sql: `select from ${table} where ${matching}`, bindings: { ...bindings, holders: most } },
@@ -184,10 +184,13 @@ function indexedOf(scope: TenantScope, filter: UserFilter): string {
  * looks them up: it does not know how many hold a role, and would read all users.
  */
 function holds(scope: TenantScope, status: UserFilter['status']): string {
+  // The index of the holders in all tenants has no tenant. There, the filter alone leaves out former holders.
+  const ofScope =
+    scope.kind === 'every' ? 'true' : `${scopeCondition(scope, 'r.tenant_id')} and ${keeps('r.tenant_id', ':role')}`;
   // A user that holds it by hand and from the directory has two rows, which are neighbors in the index of a status.
   const ofOne = (one: string): string =>
     `(select distinct r.user_id as id from user_roles r
-      where ${scopeCondition(scope, 'r.tenant_id')} and r.role_name = :role and ${keeps('r.tenant_id', ':role')} and r.status = '${one}')`;
+      where ${ofScope} and r.role_name = :role and r.status = '${one}')`;
   const held = (status === undefined ? STATUSES : [status]).map(ofOne).join(' union all ');
   return `u.id = any(array(select held.id from (${held}) held limit :holders))`;
 }
