@@ -660,7 +660,7 @@ describe('the users of an issuer at the gate', () => {
     expect((await gate(token({ iss: value, sub: 'mallory', email, ...claims }))).outcome).toBe('allow');
     const holders = await h.api('GET', `/v1/iam/users?email=${email}`, { as: boss.token });
     expect(Object(holders.json['data'])).toHaveLength(isGiven ? 1 : 0);
-    // An address that nobody has shown to own stays free for its owner.
+    // The address stays free for the person who owns it.
     const owner = token({ iss: value, sub: 'owner', email, email_verified: true });
     expect((await gate(owner)).outcome).toBe(isGiven ? 'invalid_credential email_in_use' : 'allow');
   });
