@@ -37,11 +37,6 @@ export interface LimitsParts extends Estimates, Omit<SharedParts, 'counts'> {
   /** The lifetime of a reservation that is neither settled nor renewed. */
   readonly reservationTtlMs: number;
   /**
-   * The store takes the holds of a process that it has not seen for this time. Default: `reservationTtlMs`, but at
-   * least a minute.
-   */
-  readonly holdTtlMs?: number;
-  /**
    * The store's clock as this process knows it, for months, days and ages of reservations. Default: a clock that only
    * leases set.
    */
@@ -65,12 +60,10 @@ export interface LimitsParts extends Estimates, Omit<SharedParts, 'counts'> {
 
 const MINUTE_MS = 60_000;
 const TICK_MS = 100;
-const TIDY_MS = 30_000;
-/**
- * A process sends a statement at least every 5 s. Restarts and failovers of the store, and long pauses, must not make
- * it look lost.
- */
-const MIN_HOLD_TTL_MS = 60_000;
+/** The amounts of a lost process are available again at most this time after it counts as lost. */
+const TIDY_MS = 5000;
+/** A process sends a statement at least every 5 s. A late one must not make it look lost. */
+const MIN_HOLD_TTL_MS = 20_000;
 const TIDY_BATCH = 5000;
 const MAX_TIDY_ROUNDS = 20;
 /** A request may use 16 budgets, most of them its key's own. */
@@ -99,6 +92,7 @@ export class Limits {
   readonly #changes: ReservationChanges;
   readonly #open: OpenRequests;
   readonly #ends: UnreportedEnds;
+  /** The store takes the holds of a process that it has not seen for this time. */
   readonly #holdTtlMs: number;
   readonly #upkeep = new SingleFlight(() => this.#tidy());
   #timers: NodeJS.Timeout[] = [];
@@ -109,7 +103,7 @@ export class Limits {
     const shared = { ...parts, clock, counts: this.#counts, nowMs: (now?: number) => this.#nowMs(now) };
     this.#parts = parts;
     this.#clock = clock;
-    this.#holdTtlMs = parts.holdTtlMs ?? Math.max(MIN_HOLD_TTL_MS, parts.reservationTtlMs);
+    this.#holdTtlMs = Math.max(MIN_HOLD_TTL_MS, parts.reservationTtlMs);
     this.#ids = new ReservationIds(parts.reservationKey, parts.processId);
     this.#otherIds = otherKey === undefined ? undefined : new ReservationIds(otherKey, parts.processId);
     this.#leases = new RateLeases({ ...shared, maxSubjects });

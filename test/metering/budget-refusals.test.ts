@@ -301,4 +301,18 @@ describe('places of parallel requests', () => {
     await world.live(2 * TTL_MS, 500);
     expect([...world.store.budgets].map(([, row]) => usedOf(row))).toEqual([0]);
   });
+
+  test('of a process that died are free for the others after the lifetime of a reservation', async () => {
+    const { world, send } = worldOf(tenantOf([], [{ models: ['*'], parallel: 2 }]), 2);
+    for (let i = 0; i < 2; i++) await send();
+    world.crash(0);
+    await world.live(TTL_MS - 2000, 500);
+    await send({}, 1);
+    expect(world.refused).toEqual(['rate_limit_exceeded']);
+    await world.live(3000, 500);
+    void world.processes[1]?.limits.tidy();
+    await world.live(1000);
+    await send({}, 1);
+    expect(world.refused).toEqual(['rate_limit_exceeded']);
+  });
 });

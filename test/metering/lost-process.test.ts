@@ -82,13 +82,13 @@ async function turn(process: Process): Promise<void> {
   await process.limits.tick();
 }
 
-/** Sets the last contact of the process to two minutes ago, and lets the other process detect it. */
+/** Sets the last contact of the process to the lifetime of a reservation ago, and lets the other process detect it. */
 async function buried(): Promise<void> {
   await database.db.query({
-    text: `update metering_holders set seen_at = clock_timestamp() - interval '2 minutes' where id = $1`,
-    values: [dies.processId],
+    text: `update metering_holders set seen_at = clock_timestamp() - $2 * interval '1 millisecond' where id = $1`,
+    values: [dies.processId, TTL_MS],
   });
-  lives.aheadMs += 2 * MINUTE_MS;
+  lives.aheadMs += TTL_MS;
   await lives.limits.tidy();
 }
 

@@ -161,7 +161,6 @@ export class World {
       tokenEstimate: 10,
       fileEstimate: 1000,
       reservationTtlMs: TTL_MS,
-      holdTtlMs: TTL_MS,
       prices: () => this.prices,
       now: () => this.nowMs + (this.#localSkewsMs[i] ?? 0),
       monotonicMs,
