@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { parseId } from '../../src/domain/ids.ts';
 import { newState, sealState } from '../../src/iam/sso/state.ts';
 import { type Harness, startHarness, unique } from '../http/harness.ts';
+import { blocks } from '../http/rights/blocks.ts';
 import { makeIssuerKey } from '../support/issuer.ts';
 import { logInAtProvider, type OidcProvider, startOidcProvider } from '../support/oidc-provider.ts';
 import { type Login, type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts';
@@ -240,12 +241,12 @@ test('a login that waits while an administrator removes its identity begins no s
   const other = new Browser(h);
   const answer = own.provider.authorize(await other.start(own), { claims });
   const finished = await h.db.knex.transaction(async (trx) => {
-    await trx.raw('select from users where id = ? for update', [String(id)]);
+    const { rows } = await trx.raw<{ rows: [{ pid: number }] }>(
+      'select pg_backend_pid() as pid from users where id = ? for update',
+      [String(id)],
+    );
     const finishing = other.finish(own, answer);
-    await vi.waitFor(async () => {
-      const { rows } = await h.db.knex.raw('select from pg_locks where not granted');
-      expect(rows).toHaveLength(1);
-    });
+    await vi.waitFor(async () => expect(await blocks(h.db, rows[0].pid)).toBe(true));
     await trx.raw('delete from user_identities where user_id = ?', [String(id)]);
     return { finishing };
   });
