@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { call, done, login, makeKey, makeUser } from '../server/support/client.ts';
 import { send } from '../support/http.ts';
-import { applyLook, faultsInEveryLook, PHONE, visit } from './support/browser.ts';
+import { applyLook, chooseOption, faultsInEveryLook, PHONE, visit } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -169,7 +169,7 @@ describe('the drawer of a tenant', () => {
     await drawer.getByRole('textbox', { name: 'Name', exact: true }).fill('Kestrel Health');
     await drawer.getByRole('textbox', { name: 'Tokens a month' }).fill('100000000');
     await drawer.getByRole('combobox', { name: 'Time zone' }).fill('berl');
-    await page.getByRole('option', { name: 'Europe/Berlin' }).click();
+    await chooseOption(page, 'Europe/Berlin');
     await drawer.getByRole('button', { name: 'Create tenant' }).click();
     await drawer.getByText('An id must be 1 to 63 lowercase letters').waitFor();
     await drawer.getByRole('textbox', { name: 'Id' }).fill('kestrel');

@@ -10,8 +10,8 @@ import { findParts } from '../../directory/servers/packages.ts';
 const CHROMIUM = '/usr/bin/chromium-headless-shell';
 /** Root has no sandbox of Chromium's to run in, and a container's /dev/shm is small. */
 const FOR_ROOT = ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'];
-/** A page of a test lives for a second: what optimizes its scripts would cost more than it saves. */
-const FOR_SHORT_LIVES = ['--js-flags=--no-opt --no-maglev --single-threaded-gc', '--num-raster-threads=1'];
+/** Tests run each script a few times: the optimizing compiler would cost more than it saves, the quick one does not. */
+const FOR_SHORT_LIVES = ['--js-flags=--no-opt --single-threaded-gc', '--num-raster-threads=1'];
 /** Longer than a machine of continuous integration may stand still. */
 const PATIENCE_MS = 60_000;
 
@@ -242,6 +242,22 @@ export async function untilSettled(page: Page): Promise<void> {
     // An answer may bring more to load.
     await expect.poll(requested, { timeout: PATIENCE_MS }).toEqual([]);
   }
+}
+
+/**
+ * Chooses an option of a list by the pointer. A list takes its place after it has opened. A click before that would scroll the
+ * form below, which closes the list.
+ */
+export async function chooseOption(page: Page, name: string): Promise<void> {
+  const option = page.getByRole('option', { name });
+  await expect
+    .poll(async () => {
+      const { x = 0, y = 0, width = 0, height = 0 } = (await option.boundingBox()) ?? {};
+      const shown = `document.elementFromPoint(${x + width / 2}, ${y + height / 2})?.closest('[role=option]')?.textContent`;
+      return page.evaluate(shown);
+    })
+    .toBe(await option.textContent());
+  await option.click();
 }
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
