@@ -14,7 +14,7 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { type ConfigError, didYouMean, type Position, type ValuePath } from './config-error.ts';
-import { readSecret, SECRET_FILE_EXPECTED } from './files.ts';
+import { readSecret, SECRET_FILE_EXPECTED, utf8Text } from './files.ts';
 import type { Raw } from './parsers.ts';
 import type { Setting } from './setting.ts';
 import { fileError, filePosition, readFailure, resolved, syntaxError, YAML_OPTIONS } from './yaml.ts';
@@ -73,9 +73,9 @@ function readConfigFile(settings: readonly Setting<unknown>[], file: string): Fi
     const { size } = statSync(file);
     return size > MAX_BYTES
       ? fail(`expected a file of at most 1 MiB, got ${size} bytes`)
-      : readYaml(new Names(settings), file, readFileSync(file, 'utf8'));
+      : readYaml(new Names(settings), file, utf8Text(readFileSync(file)));
   } catch (error) {
-    return fail(readFailure(error));
+    return fail(error instanceof TypeError ? 'expected UTF-8 text' : readFailure(error));
   }
 }
 

@@ -5,12 +5,20 @@ import { readFileSync, statSync } from 'node:fs';
 
 const MAX_SECRET_BYTES = 65_536;
 
-export const SECRET_FILE_EXPECTED = 'expected a readable file of at most 64 KiB';
+export const SECRET_FILE_EXPECTED = 'expected a readable file of at most 64 KiB in UTF-8';
 
-/** Returns the content without the line end that editors add; undefined if the file is too large or cannot be read. */
+/** @throws TypeError for bytes that are not UTF-8. Decoded, all of them would be the same character. */
+export function utf8Text(bytes: Uint8Array): string {
+  return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+}
+
+/**
+ * Returns the content without the line end that editors add; undefined if the file is too large, cannot be read, or is
+ * not UTF-8.
+ */
 export function readSecret(file: string): string | undefined {
   try {
-    return statSync(file).size > MAX_SECRET_BYTES ? undefined : readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+    return statSync(file).size > MAX_SECRET_BYTES ? undefined : utf8Text(readFileSync(file)).replace(/\r?\n$/, '');
   } catch {
     return undefined;
   }

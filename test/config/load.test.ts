@@ -190,7 +190,17 @@ describe('the configuration', () => {
         'POSTERN_SECRET_KEY_FILE: set this or POSTERN_SECRET_KEY, not both',
       ]);
       expect(problemsOf(loadConfig({ env: { POSTERN_SECRET_KEY_FILE: join(directory, 'none') } }))).toEqual([
-        'POSTERN_SECRET_KEY_FILE: expected a readable file of at most 64 KiB',
+        'POSTERN_SECRET_KEY_FILE: expected a readable file of at most 64 KiB in UTF-8',
+      ]);
+    });
+  });
+
+  it('takes no secret from a file that is not UTF-8, whose wrong bytes would all become the same character', () => {
+    withDirectory((directory) => {
+      const file = join(directory, 'key');
+      writeFileSync(file, Buffer.alloc(64, 0xe9));
+      expect(problemsOf(loadConfig({ env: { POSTERN_SECRET_KEY_FILE: file } }))).toEqual([
+        'POSTERN_SECRET_KEY_FILE: expected a readable file of at most 64 KiB in UTF-8',
       ]);
     });
   });

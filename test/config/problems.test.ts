@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -181,6 +181,11 @@ describe('a wrong value is named with file, line, path and what was expected', (
       expect(problemsOf(loadConfig({ file: configFile(file), env: {} }))).toEqual([
         'postern.yaml: the file does not exist',
       ]);
+      writeFileSync(file, Buffer.from('http.listen: \xe9', 'latin1'));
+      expect(problemsOf(loadConfig({ file: configFile(file), env: {} }))).toEqual([
+        'postern.yaml: expected UTF-8 text',
+      ]);
+      rmSync(file);
       mkdirSync(file);
       expect(problemsOf(loadConfig({ file: configFile(file), env: {} }))).toEqual([
         'postern.yaml: the file cannot be read (EISDIR)',
