@@ -3,6 +3,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { WebhookId } from '../../src/domain/ids.ts';
+import { advanceKeyEnds, holdKeyEnds } from '../../src/iam/webhooks/announcement-queries.ts';
 import { announceAlerts, announceStates } from '../../src/iam/webhooks/announcements.ts';
 import { attemptDelivery, type SendParts, signedHeaders } from '../../src/iam/webhooks/attempt.ts';
 import { patternProblem, selectedEvent } from '../../src/iam/webhooks/catalog.ts';
@@ -608,6 +609,27 @@ describe('an event without a change of its own', () => {
       ['key.expiring', key, 1],
       ['key.expired', key, undefined],
     ]);
+  });
+
+  test('is found without a look at the keys that end later or have ended before', async () => {
+    const acme = await newTenant();
+    await run(
+      `insert into api_keys (id, tenant_id, description, digest, prefix, last_four, scopes, expires_at, created_by)
+       select 'key_' || lpad(n::text, 26, '0'), $1, '', sha256(n::text::bytea), 'psk_0000', '0000', '{}',
+         now() + interval '1 year' * case n % 2 when 0 then 1 else -1 end, 'a test' from generate_series(1, 1000) n`,
+      acme.id,
+    );
+    await announceStates(h.db, HOUR_MS);
+    await transaction(h.db, async (trx) => {
+      // The connection may not have reported yet what it read before.
+      const read = async (): Promise<unknown> => {
+        const counted = `select seq_tup_read + idx_tup_fetch as keys from pg_stat_xact_user_tables where relname = 'api_keys'`;
+        return (await trx.raw<{ rows: unknown }>(counted)).rows;
+      };
+      const before = await read();
+      for (const cursor of await holdKeyEnds(trx)) expect(await advanceKeyEnds(trx, cursor, 200)).toEqual([]);
+      expect(await read()).toEqual(before);
+    });
   });
 
   test('announces a threshold once', async () => {

@@ -60,10 +60,12 @@ const KEY_ENDS = {
     with place as (
       select ends_before, key_id, clock_timestamp() + make_interval(days => days) as until from key_end_cursors where days = $1
     ), passed as (
-      select k.id, k.tenant_id, k.user_id, k.name, k.prefix, k.expires_at, k.revoked_at is not null as revoked, k.expires_at as ends
-      from place p, api_keys k
-      where (k.expires_at, k.id) > (p.ends_before, p.key_id) and k.expires_at < p.until
-      order by k.expires_at, k.id limit $2
+      -- A join would read the index of all keys.
+      select k.* from place p cross join lateral (
+        select id, tenant_id, user_id, name, prefix, expires_at, revoked_at is not null as revoked, expires_at as ends
+        from api_keys where (expires_at, id) > (p.ends_before, p.key_id) and expires_at < p.until
+        order by expires_at, id limit $2
+      ) k
     ), moved as (
       update key_end_cursors c set (ends_before, key_id) = (
         select l.ends, l.id from (
