@@ -1171,6 +1171,17 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION public.feed_newest()
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+ SET enable_seqscan TO 'off'
+AS $function$
+begin
+  return max(seq) from changes;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION public.feed_of_policy(tenant text)
  RETURNS void
  LANGUAGE plpgsql
@@ -1181,6 +1192,17 @@ begin
   else
     perform feed_append('tenant', tenant);
   end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.feed_page(after bigint, most integer)
+ RETURNS SETOF changes
+ LANGUAGE plpgsql
+ STABLE ROWS 1
+ SET enable_seqscan TO 'off'
+AS $function$
+begin
+  return query select * from changes c where c.seq > after order by c.seq limit most;
 end
 $function$;
 
@@ -1221,7 +1243,7 @@ CREATE OR REPLACE FUNCTION public.feed_position()
  LANGUAGE sql
  STABLE
 AS $function$
-  select greatest((select max(seq) from changes), (select pruned_through from feed_state))
+  select greatest(feed_newest(), (select pruned_through from feed_state))
 $function$;
 
 CREATE OR REPLACE FUNCTION public.feed_prices()

@@ -100,7 +100,7 @@ export const STATEMENTS = {
   tenant: {
     name: 'live_tenant',
     text: `
-      select feed_position() as as_of, t.id, t.status, t.settings, t.quotas, pieces.list, pieces.rules
+      select (select feed_position()) as as_of, t.id, t.status, t.settings, t.quotas, pieces.list, pieces.rules
       from (select) one left join tenants t on t.id = $1 and t.deleted_at is null
       left join (
         ${pieces('roles', ROLE, 'p.tenant_id = $1')} union all ${pieces('policies', POLICY, "coalesce(p.tenant_id, '') = $1")}
@@ -125,7 +125,7 @@ export const STATEMENTS = {
   globalPolicies: {
     name: 'live_global_policies',
     text: `
-      select feed_position() as as_of, pieces.list, pieces.rules
+      select (select feed_position()) as as_of, pieces.list, pieces.rules
       from (select) one left join (${pieces('policies', POLICY, "coalesce(p.tenant_id, '') = ''")}) pieces on true
       order by pieces.piece`,
   },

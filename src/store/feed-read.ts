@@ -51,16 +51,12 @@ export async function canReadTimeline(db: Database): Promise<boolean> {
 export async function readPage(db: Database, { after, limit, withTimeline }: FeedRequest): Promise<FeedPage> {
   const rows = await db.query({
     name: `feed_page_${limit}${withTimeline ? '_timeline' : ''}`,
-    // The subquery hides the value from the planner. Otherwise PostgreSQL would plan each execution again, which takes
-    // as long as the read.
     text: `
-      select s.epoch, s.pruned_through, greatest((select max(seq) from changes), s.pruned_through) as position,
+      select s.epoch, s.pruned_through, greatest((select feed_newest()), s.pruned_through) as position,
         ${withTimeline ? TIMELINE : 'null'} as timeline, extract(epoch from clock_timestamp())::float8 * 1000 as now_ms,
         c.seq, c.kind, c.key, (extract(epoch from clock_timestamp() - c.at) * 1000)::float8 as age_ms
       from feed_state s
-      left join lateral (
-        select seq, kind, key, at from changes where seq > (select $1::bigint) order by seq limit ${limit}
-      ) c on true
+      left join feed_page($1, ${limit}) c on true
       order by c.seq`,
     values: [after],
   });

@@ -1,7 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Change, ChangeListener } from '../../src/credential-cache/ports.ts';
 import { Fault } from '../../src/domain/errors.ts';
+import { openDatabase } from '../../src/store/database.ts';
 import { ChangeFeed, type FeedOptions, type FlushReason } from '../../src/store/feed.ts';
+import { readPage } from '../../src/store/feed-read.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { seedTenant } from './seed.ts';
 
@@ -314,4 +316,27 @@ test('start rejects with a fault if there is no schema, and stop still ends ever
   await expect(feed.start()).rejects.toBeInstanceOf(Fault);
   await feed.stop();
   await empty.close();
+});
+
+test('reads of the feed the changes of the page alone, also by a connection that planned it for a feed that was nearly empty', async () => {
+  const one = openDatabase({ url: fresh.url, poolMax: 1, queryTimeoutMs: 30_000 });
+  onTestFinished(() => one.close());
+  await one.query({ text: 'analyze changes' });
+  const page = { after: 0, limit: 10, withTimeline: false };
+  for (let i = 0; i < 10; i++) await readPage(one, page);
+  await one.query({
+    text: `insert into changes (seq, kind, key) select nextval('change_seq'), 'key', 'k' || n from generate_series(1, 5000) n`,
+  });
+  const read = async (): Promise<number> => {
+    await one.query({ text: 'select pg_stat_force_next_flush()' });
+    const [row] = await one.query({
+      text: `select seq_tup_read + idx_tup_fetch as rows from pg_stat_user_tables where relname = 'changes'`,
+    });
+    return Number(row?.['rows']);
+  };
+  const before = await read();
+  const { changes, position } = await readPage(one, page);
+  expect(changes).toHaveLength(10);
+  expect(await readPage(one, { ...page, after: position })).toMatchObject({ changes: [], position });
+  expect((await read()) - before).toBeLessThan(50);
 });
