@@ -284,10 +284,9 @@ describe('an event', () => {
       data: { tenant_id: acme.id, action: 'api_key.revoke', actor: { id: acme.boss.id }, target: { id: key } },
     });
     expect(typesAt(named)).toEqual(['key.revoked']);
-    expect(typesAt(every).filter((type) => String(type).includes('key'))).toEqual([
-      'audit.api_key.create',
-      'key.revoked',
-    ]);
+    // Two senders may send two events of a webhook at the same time.
+    const sent = typesAt(every).filter((type) => String(type).includes('key'));
+    expect(sent.toSorted()).toEqual(['audit.api_key.create', 'key.revoked']);
     expect([requestsTo(other), requestsTo(off)]).toEqual([[], []]);
     expect(eventsAt(foreign).filter(({ data }) => (data as Json)['tenant_id'] !== globex.id)).toEqual([]);
     expect(await deliveries(acme, named)).toMatchObject([{ type: 'key.revoked', state: 'delivered', status: 204 }]);
