@@ -67,7 +67,10 @@ export const KEY = `k.id, k.tenant_id, k.user_id, k.scopes, k.resource_constrain
 export const SESSION = `s.id, s.user_id, s.api_key_id, s.scope, s.ended_at is not null as ended,
         floor(extract(epoch from s.expires_at) * 1000)::float8 as expires_at_ms`;
 
-/** Each returns a row for a missing entry as well, with `id` null, so that the position is always known. */
+/**
+ * Each returns a row for a missing entry as well, with `id` null, so that the position is always known. Those that return many
+ * rows read it in a subquery, which runs once.
+ */
 export const STATEMENTS = {
   key: {
     name: 'live_key',
