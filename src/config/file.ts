@@ -75,7 +75,7 @@ function readConfigFile(settings: readonly Setting<unknown>[], file: string): Fi
       ? fail(`expected a file of at most 1 MiB, got ${size} bytes`)
       : readYaml(new Names(settings), file, utf8Text(readFileSync(file)));
   } catch (error) {
-    return fail(error instanceof TypeError ? 'expected UTF-8 text' : readFailure(error));
+    return fail(readFailure(error));
   }
 }
 

@@ -15,7 +15,8 @@ export function fileError(file: string, message: string, at?: Position): ConfigE
 
 export function readFailure(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-  return code === 'ENOENT' ? 'the file does not exist' : `the file cannot be read (${code})`;
+  if (code === 'ENOENT') return 'the file does not exist';
+  return code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'expected UTF-8 text' : `the file cannot be read (${code})`;
 }
 
 /** Does not use the message of the YAML parser: it quotes the file, which may have secrets. */
