@@ -24,15 +24,16 @@ export async function startAlone(
   name: string,
 ): Promise<Alone> {
   await using starting = new AsyncDisposableStack();
-  const wiring = { ...loaded, store, telemetry, identity: { id: `${name}/1`, server: name } };
+  const { config, secrets } = loaded;
+  const wiring = { config, secrets, store, telemetry, identity: { id: `${name}/1`, server: name } };
   const server =
     kind === 'gate' ? await startGateProcess(wiring, false) : await startApiProcess(wiring, NO_LOCAL_GATES);
   starting.defer(() => server.close());
   const health = await listening(
     'admin.listen',
-    loaded.config.admin.listen,
+    config.admin.listen,
     startHealthServer({
-      listen: loaded.config.admin.listen,
+      listen: config.admin.listen,
       ready: server.ready,
       warnings: server.warnings,
       metrics: () => telemetry.metrics.exposition(),

@@ -8,25 +8,22 @@ import type { LocalGates } from '../server/applied.ts';
 import type { GateServer } from '../server/gate.ts';
 import { openStore } from '../server/store.ts';
 import type { RunningServer } from '../server/wiring-context.ts';
-import type { Telemetry } from '../telemetry/telemetry.ts';
-import type { LoadedConfig } from './configuration.ts';
 import { boundHeapGrowth } from './heap.ts';
 import {
   type AppliedMessage,
   type ApplyRequest,
   isOrder,
-  type Order,
   type ProcessKind,
   type Report,
+  type StartOrder,
 } from './process-messages.ts';
+import { serverTelemetry } from './server-telemetry.ts';
 import { stopSignal } from './signals.ts';
 import { REPORT_EVERY_MS } from './silence.ts';
 import { type ProcessWiring, startApiProcess, startGateProcess } from './start-process.ts';
 
 /** The API answers a write without the gates that take longer. */
 const MAX_WAIT_MS = 1_000;
-
-type StartOrder = Extract<Order, { kind: 'start' }>;
 
 /** The receivers of the supervisor's orders. */
 interface Orders {
@@ -37,34 +34,27 @@ interface Orders {
   onApplied: (answer: AppliedMessage) => void;
 }
 
-/** Waits for the store's address, serves, and drains on the supervisor's order. */
-export async function serveAsChild(kind: ProcessKind, loaded: LoadedConfig, telemetry: Telemetry): Promise<number> {
+/** Waits for the configuration, serves, and drains on the supervisor's order. */
+export async function serveAsChild(kind: ProcessKind): Promise<number> {
   process.title = `postern ${kind}`;
   // Ctrl-C at a terminal reaches the whole process group, but only the supervisor's order stops this process.
   void stopSignal();
   const orders = takeOrders();
-  telemetry.metrics.answerCluster();
   report({ kind: 'hello' });
-  try {
-    const order = await Promise.race([orders.start, orders.drain]);
-    if (order !== undefined) await work(kind, loaded, telemetry, order, orders);
-    return 0;
-  } finally {
-    await telemetry.flush();
-  }
+  const order = await Promise.race([orders.start, orders.drain]);
+  if (order !== undefined) await work(kind, order, orders);
+  return 0;
 }
 
-async function work(
-  kind: ProcessKind,
-  loaded: LoadedConfig,
-  telemetry: Telemetry,
-  order: StartOrder,
-  orders: Orders,
-): Promise<void> {
+async function work(kind: ProcessKind, order: StartOrder, orders: Orders): Promise<void> {
   await using running = new AsyncDisposableStack();
-  const store = await openStore(loaded.config, loaded.secrets, telemetry, order.store);
+  const { config, secrets, identity } = order;
+  const telemetry = await serverTelemetry(order);
+  running.defer(() => telemetry.flush());
+  telemetry.metrics.answerCluster();
+  const store = await openStore(config, secrets, telemetry, order.store);
   running.defer(() => store.close());
-  const wiring = { ...loaded, store, telemetry, identity: order.identity };
+  const wiring = { config, secrets, store, telemetry, identity };
   const server = kind === 'gate' ? await gate(wiring, orders) : await api(wiring, orders);
   running.defer(() => server.close());
   boundHeapGrowth();

@@ -1,7 +1,7 @@
 /** Loads the configuration for a command, or rejects it with all of its errors. */
 
-import { statSync } from 'node:fs';
 import { formatConfigError } from '../config/config-error.ts';
+import type { Sources } from '../config/given.ts';
 import { type LoadResult, loadConfig } from '../config/load.ts';
 import { renderConfig } from '../config/render.ts';
 import { type Arguments, UsageError } from './arguments.ts';
@@ -15,10 +15,20 @@ export class InvalidConfigError extends Error {
 export type LoadedConfig = Extract<LoadResult, { kind: 'config' }>;
 
 /** @throws InvalidConfigError */
-export async function loadOrRefuse(args: Arguments, env: NodeJS.ProcessEnv = process.env): Promise<LoadedConfig> {
-  const name = fileName(args, env);
+export async function loadOrRefuse(args: Arguments): Promise<LoadedConfig> {
+  return configOrRefuse(await sourcesOf(args));
+}
+
+/** Reads the file that the arguments or the environment name. */
+export async function sourcesOf(args: Arguments): Promise<Sources> {
+  const name = fileName(args, process.env);
   const file = name === '' ? undefined : (await import('../config/file.ts')).configFile(name);
-  const result = loadConfig({ file, env });
+  return { file, env: process.env };
+}
+
+/** @throws InvalidConfigError */
+export function configOrRefuse(sources: Sources): LoadedConfig {
+  const result = loadConfig(sources);
   if (result.kind === 'invalid') throw new InvalidConfigError(result.errors.map(formatConfigError).join('\n'));
   return result;
 }
@@ -28,17 +38,6 @@ function fileName(args: Arguments, env: NodeJS.ProcessEnv): string {
   const name = args.value('config');
   if (name === '') throw new UsageError('--config needs the name of a file.');
   return name ?? env['POSTERN_CONFIG'] ?? '';
-}
-
-/**
- * For a server of several processes, each of which reads the file. A pipe is empty for the second reader, so that its
- * process would run with the defaults.
- * @throws InvalidConfigError
- */
-export function refusePipe(args: Arguments): void {
-  const name = fileName(args, process.env);
-  if (name !== '' && statSync(name, { throwIfNoEntry: false })?.isFIFO() === true)
-    throw new InvalidConfigError(`${name}: expected a file, because every process of the server reads it, got a pipe`);
 }
 
 /** Prints the configuration in force, with masked secrets. */

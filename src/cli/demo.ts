@@ -9,7 +9,7 @@ import { Passwords } from '../identity/passwords.ts';
 import { ensureAdministrator } from '../server/administrator.ts';
 import { openStore, prepareStore } from '../server/store.ts';
 import type { Arguments } from './arguments.ts';
-import { InvalidConfigError, type LoadedConfig, loadOrRefuse, refusePipe } from './configuration.ts';
+import { configOrRefuse, InvalidConfigError, type LoadedConfig, sourcesOf } from './configuration.ts';
 import { busyAddresses, type DemoAddress, demoOrigins, reachable } from './demo-addresses.ts';
 import { banner } from './demo-banner.ts';
 import { sendFirstRequests } from './demo-first-requests.ts';
@@ -19,8 +19,6 @@ import { findEnvoy } from './envoy.ts';
 import { placeAddresses, splitAddress } from './envoy-config.ts';
 import { startEnvoy } from './envoy-process.ts';
 import { verifyingUpstreamToken } from './envoy-upstream-token.ts';
-import type { ProcessKind } from './process-messages.ts';
-import { childKind, reportUnhandled } from './serve.ts';
 import { serverTelemetry } from './server-telemetry.ts';
 import { stopSignal } from './signals.ts';
 import { startSupervised } from './supervisor.ts';
@@ -61,8 +59,6 @@ export async function demo(args: Arguments): Promise<number> {
   const issuerListen = process.env['POSTERN_DEMO_ISSUER_LISTEN'] || DEFAULT_ISSUER_LISTEN;
   const issuerAt = issuerAddress(issuerListen);
   const loaded = await loadDemo(args, listen, issuerListen);
-  const child = childKind();
-  if (child !== undefined) return demoChild(child, loaded);
   const addresses = demoAddresses(loaded, listen, issuerAt);
   const stop = stopSignal();
   const busy = await busyAddresses(addresses);
@@ -75,14 +71,6 @@ export async function demo(args: Arguments): Promise<number> {
   if (ended === 'stopped') return 0;
   process.stderr.write(`${ended}\n`);
   return 1;
-}
-
-/** Runs a process that the demo's supervisor started: it has the same command. */
-async function demoChild(kind: ProcessKind, loaded: LoadedConfig): Promise<number> {
-  const telemetry = await serverTelemetry(loaded);
-  reportUnhandled(telemetry);
-  const { serveAsChild } = await import('./child.ts');
-  return serveAsChild(kind, loaded, telemetry);
 }
 
 /** Starts all parts in the order of their dependencies, and waits. `running` stops them in reverse order. */
@@ -163,8 +151,8 @@ async function run(
 }
 
 async function loadDemo(args: Arguments, listen: string, issuerListen: string): Promise<LoadedConfig> {
-  refusePipe(args);
-  const given = await loadOrRefuse(args);
+  const sources = await sourcesOf(args);
+  const given = configOrRefuse(sources);
   const absent = given.settings.filter(({ raw }) => raw === undefined).map(({ setting }) => setting.path);
   // Envoy removes the port from the Host header, so the setting must name the origins of its address.
   const origins = demoOrigins(listenAddress(listen));
@@ -177,7 +165,7 @@ async function loadDemo(args: Arguments, listen: string, issuerListen: string): 
     ([path, list]) => [path, JSON.stringify([...new Set(list)])] as const,
   );
   const variables = [...defaults, ...hosts].map(([path, value]) => [envName(path), value]);
-  return loadOrRefuse(args, { ...process.env, ...Object.fromEntries(variables) });
+  return configOrRefuse({ ...sources, env: { ...sources.env, ...Object.fromEntries(variables) } });
 }
 
 /** @throws InvalidConfigError when the demo cannot be run with this configuration */

@@ -8,6 +8,7 @@ import { parseArguments, UsageError } from './arguments.ts';
 import { COMMANDS, type Command, optionsOf, readsWords, usage } from './commands.ts';
 import { InvalidConfigError } from './configuration.ts';
 import { printed } from './output.ts';
+import { childKind } from './process-messages.ts';
 
 const FAILED = 1;
 /** Wrong usage, a wrong configuration, or a database that the command must not use. Nothing was changed. */
@@ -34,6 +35,8 @@ function unlessLost(code: number): number {
 }
 
 async function run(argv: readonly string[]): Promise<number> {
+  const child = childKind();
+  if (child !== undefined) return (await import('./child.ts')).serveAsChild(child);
   const [first] = argv;
   if (first === undefined || first === 'help' || isHelp(first)) return printed(usage());
   if (first === '--version' || first === 'version') return printed(`${manifest.version}\n`);

@@ -1,21 +1,42 @@
 /** The messages between the supervisor and the processes that it started. */
 
+import cluster from 'node:cluster';
+import type { Config, Secrets } from '../config/config.ts';
 import type { StoreAddress } from '../server/store.ts';
 import type { ProcessIdentity } from '../server/wiring-context.ts';
 
-export type ProcessKind = 'gate' | 'api';
+export const KINDS = ['gate', 'api'] as const;
+
+export type ProcessKind = (typeof KINDS)[number];
 
 /** The environment variable with the ProcessKind of a process that the supervisor starts. */
 export const PROCESS_KIND = 'POSTERN_PROCESS';
 
+/** Returns the kind of this process; undefined if no supervisor started it. */
+export function childKind(): ProcessKind | undefined {
+  return cluster.isWorker ? KINDS.find((kind) => kind === process.env[PROCESS_KIND]) : undefined;
+}
+
 /** A message from the supervisor. */
 export type Order =
-  | { readonly kind: 'start'; readonly store: StoreAddress; readonly identity: ProcessIdentity }
+  | StartOrder
   | { readonly kind: 'drain' }
   /** To a gate, which applies the change feed and answers with `applied`. */
   | ApplyRequest
   /** To the API: every gate has answered its request. */
   | AppliedMessage;
+
+/**
+ * Has the configuration that the supervisor read when it started. A process that read the file itself would decide by
+ * an edited file, while the others decide by the former one, or would not start because of an error in it.
+ */
+export interface StartOrder {
+  readonly kind: 'start';
+  readonly config: Config;
+  readonly secrets: Secrets;
+  readonly store: StoreAddress;
+  readonly identity: ProcessIdentity;
+}
 
 export interface ApplyRequest {
   readonly kind: 'apply';

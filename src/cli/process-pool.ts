@@ -5,7 +5,6 @@
 
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { StoreAddress } from '../server/store.ts';
 import type { ProcessIdentity } from '../server/wiring-context.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import {
@@ -15,6 +14,7 @@ import {
   PROCESS_KIND,
   type ProcessKind,
   type Report,
+  type StartOrder,
 } from './process-messages.ts';
 import { afterTick, hangs, NO_SILENCE, type Silence, TICK_MS } from './silence.ts';
 
@@ -33,15 +33,10 @@ export interface ChildProcess {
   readonly ended: Promise<Ended>;
 }
 
-interface ProcessPoolOptions {
-  readonly store: StoreAddress;
+interface ProcessPoolOptions extends Pick<StartOrder, 'config' | 'secrets' | 'store'> {
   readonly telemetry: Telemetry;
   /** The name of this server among the replicas. */
   readonly server: string;
-  /** The maximum of the API's V8 heap, in MiB. */
-  readonly apiHeapMb: number;
-  /** How long a draining process still decides. */
-  readonly drainNoticeMs: number;
   /** Called when a process has ended. */
   readonly onEnd: (identity: ProcessIdentity) => void;
 }
@@ -87,10 +82,13 @@ export class ProcessPool {
   }
 
   start(kind: ProcessKind): ChildProcess {
-    const { apiHeapMb, server } = this.#options;
+    const { config, server } = this.#options;
     // The API's heap has a bound of its own, so that it ends before the machine's memory does.
     cluster.setupPrimary({
-      execArgv: kind === 'api' ? [...process.execArgv, `--max-old-space-size=${apiHeapMb}`] : process.execArgv,
+      execArgv:
+        kind === 'api' ? [...process.execArgv, `--max-old-space-size=${config.http.maxHeapMb}`] : process.execArgv,
+      // Keeps the members of the configuration that are undefined.
+      serialization: 'advanced',
     });
     const worker = cluster.fork({ [PROCESS_KIND]: kind });
     const began = Promise.withResolvers<Began>();
@@ -164,22 +162,24 @@ export class ProcessPool {
     for (const { worker } of left) send(worker, { kind: 'drain' });
     const kill = setTimeout(() => {
       for (const { worker } of left) worker.process.kill('SIGKILL');
-    }, this.#options.drainNoticeMs + KILL_AFTER_MS);
+    }, this.#options.config.drain.noticeMs + KILL_AFTER_MS);
     await Promise.all([...left.map(({ ended }) => ended), ...this.#supervised]);
     clearTimeout(kill);
   }
 
   #take(child: Child, message: Exclude<Report, { kind: 'listening' }>): void {
     switch (message.kind) {
-      case 'hello':
+      case 'hello': {
+        const { config, secrets, store } = this.#options;
         child.takesOrders = true;
         send(
           child.worker,
           this.#stopping.signal.aborted
             ? { kind: 'drain' }
-            : { kind: 'start', store: this.#options.store, identity: child.identity },
+            : { kind: 'start', config, secrets, store, identity: child.identity },
         );
         break;
+      }
       case 'state':
         child.state = message;
         break;

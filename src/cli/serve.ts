@@ -1,30 +1,20 @@
 /** `postern serve`: gates and the API under a supervisor, or one of the two. */
 
-import cluster from 'node:cluster';
 import { randomBytes } from 'node:crypto';
 import { openStore, prepareStore, type Store } from '../server/store.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { type Arguments, UsageError } from './arguments.ts';
-import { type LoadedConfig, loadOrRefuse, refusePipe } from './configuration.ts';
-import { PROCESS_KIND, type ProcessKind } from './process-messages.ts';
+import { type LoadedConfig, loadOrRefuse } from './configuration.ts';
+import { KINDS, type ProcessKind } from './process-messages.ts';
 import { serverTelemetry } from './server-telemetry.ts';
 import { stopSignal } from './signals.ts';
-
-const KINDS: readonly ProcessKind[] = ['gate', 'api'];
 
 /** Runs until SIGTERM or SIGINT, drains, and exits 0. */
 export async function serve(args: Arguments): Promise<number> {
   const only = onlyOption(args);
   const loaded = await loadOrRefuse(args);
   const isAlone = only === 'api' || (only === 'gate' && loaded.config.workers === 1);
-  if (!isAlone) refusePipe(args);
   const telemetry = await serverTelemetry(loaded);
-  reportUnhandled(telemetry);
-  const child = childKind();
-  if (child !== undefined) {
-    const { serveAsChild } = await import('./child.ts');
-    return serveAsChild(child, loaded, telemetry);
-  }
   const stop = stopSignal();
   const opened = await openStore(loaded.config, loaded.secrets, telemetry);
   try {
@@ -37,16 +27,6 @@ export async function serve(args: Arguments): Promise<number> {
     await opened.close();
     await telemetry.flush();
   }
-}
-
-/** A failure that no caller awaited belongs to one request, and must not end all others. */
-export function reportUnhandled(telemetry: Telemetry): void {
-  process.on('unhandledRejection', (error) => telemetry.log.error({ err: error }, 'an error was not handled'));
-}
-
-/** Returns the kind of this process; undefined if no supervisor started it. */
-export function childKind(): ProcessKind | undefined {
-  return cluster.isWorker ? KINDS.find((kind) => kind === process.env[PROCESS_KIND]) : undefined;
 }
 
 function onlyOption(args: Arguments): ProcessKind | undefined {

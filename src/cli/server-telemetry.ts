@@ -7,18 +7,22 @@ import type { DecisionTarget } from '../telemetry/decision-sinks.ts';
 import type { OtlpTarget } from '../telemetry/otlp/exporter.ts';
 import { attributesOf } from '../telemetry/otlp/value.ts';
 import { createTelemetry, type Telemetry, type TelemetryOptions } from '../telemetry/telemetry.ts';
-import type { LoadedConfig } from './configuration.ts';
 
-export async function serverTelemetry({
-  config,
-  secrets,
-}: Pick<LoadedConfig, 'config' | 'secrets'>): Promise<Telemetry> {
+interface Configured {
+  readonly config: Config;
+  readonly secrets: Secrets;
+}
+
+/** It also logs a failure that no caller awaited: that belongs to one request, and must not end all others. */
+export async function serverTelemetry({ config, secrets }: Configured): Promise<Telemetry> {
   const otlp = otlpTarget(config, secrets);
-  return createTelemetry({
+  const telemetry = createTelemetry({
     level: config.log.level,
     decisions: { target: decisionTarget(config, otlp), allowOneIn: config.log.decisions.allowOneIn },
     tracing: await tracingOf(config, otlp),
   });
+  process.on('unhandledRejection', (error) => telemetry.log.error({ err: error }, 'an error was not handled'));
+  return telemetry;
 }
 
 /** Loads the module only if it is used. */

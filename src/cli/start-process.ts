@@ -1,14 +1,14 @@
 /** Starts the listener of one process. A gate loads no module of the API. */
 
+import type { Secrets } from '../config/config.ts';
 import type { BootstrapOutcome } from '../iam/users/bootstrap.ts';
 import type { LocalGates } from '../server/applied.ts';
 import type { GateServer } from '../server/gate.ts';
 import type { ProcessIdentity, RunningServer, WiringContext } from '../server/wiring-context.ts';
-import type { LoadedConfig } from './configuration.ts';
 
-export interface ProcessWiring extends LoadedConfig, WiringContext {
+export interface ProcessWiring extends WiringContext {
+  readonly secrets: Secrets;
   readonly identity: ProcessIdentity;
-  readonly config: LoadedConfig['config'];
 }
 
 /** @param sharesAddress true if the gates of a supervisor share the gRPC listener */

@@ -42,7 +42,7 @@ type StartOutcome =
  * @param stop ends the start when it resolves
  */
 export async function startSupervised(
-  { config }: LoadedConfig,
+  { config, secrets }: LoadedConfig,
   store: Store,
   telemetry: Telemetry,
   kinds: readonly ProcessKind[],
@@ -50,11 +50,11 @@ export async function startSupervised(
 ): Promise<StartOutcome> {
   await using starting = new AsyncDisposableStack();
   const pool = new ProcessPool({
+    config,
+    secrets,
     store: { url: store.url, secretKey: store.secretKey, otherSecretKey: store.otherSecretKey },
     telemetry,
     server: randomBytes(SERVER_NAME_BYTES).toString('hex'),
-    apiHeapMb: config.http.maxHeapMb,
-    drainNoticeMs: config.drain.noticeMs,
     onEnd: ({ id }) => {
       removeReplica(store.db, id).catch((err: unknown) =>
         telemetry.log.warn({ err }, 'a replica that ended could not be removed'),

@@ -26,6 +26,4 @@ export interface Config extends Omit<Settings, 'grpc'> {
 export interface Secrets extends ValuesOf<typeof SECRET_SETTINGS> {
   /** The passwords of the directories' service accounts, by the name of the directory. */
   readonly directoryPasswords: Readonly<Record<string, string>>;
-  /** PEM. Defined if `grpc.tls` is. */
-  readonly grpcTls: { readonly cert: string; readonly key: string; readonly clientCa: string | undefined } | undefined;
 }

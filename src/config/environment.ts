@@ -21,14 +21,13 @@ interface EnvContent {
   readonly errors: readonly ConfigError[];
 }
 
-/** Variables of the command line. The supervisor sets POSTERN_PROCESS for the processes that it starts. */
+/** Variables of the command line. */
 const OTHERS: readonly string[] = [
   'POSTERN_CONFIG',
   'POSTERN_CREDENTIAL',
   'POSTERN_DEMO_ISSUER_LISTEN',
   'POSTERN_DEMO_LISTEN',
   'POSTERN_ENVOY',
-  'POSTERN_PROCESS',
 ];
 /** Variables that Kubernetes and Docker set in every container beside a service `postern` or `postern-…`. */
 const SERVICE_LINK =

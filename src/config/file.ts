@@ -25,7 +25,7 @@ interface FileEntry {
   readonly positionOf: (at: ValuePath) => Position;
 }
 
-/** A file that is not read yet. This module and the YAML parser load only if there is one. */
+/** This module and the YAML parser load only if there is a file. */
 export interface ConfigFile {
   readonly name: string;
   read(settings: readonly Setting<unknown>[]): FileContent;
@@ -59,23 +59,19 @@ class Names {
   }
 }
 
+/** Reads the file once, because it may be a pipe. */
 export function configFile(name: string): ConfigFile {
-  return { name, read: (settings) => readConfigFile(settings, name) };
-}
-
-function readConfigFile(settings: readonly Setting<unknown>[], file: string): FileContent {
-  const fail = (message: string): FileContent => ({
-    entries: new Map(),
-    errors: [fileError(file, message)],
-    isWhole: false,
+  const failed = (message: string): ConfigFile => ({
+    name,
+    read: () => ({ entries: new Map(), errors: [fileError(name, message)], isWhole: false }),
   });
   try {
-    const { size } = statSync(file);
-    return size > MAX_BYTES
-      ? fail(`expected a file of at most 1 MiB, got ${size} bytes`)
-      : readYaml(new Names(settings), file, utf8Text(readFileSync(file)));
+    const { size } = statSync(name);
+    if (size > MAX_BYTES) return failed(`expected a file of at most 1 MiB, got ${size} bytes`);
+    const text = utf8Text(readFileSync(name));
+    return { name, read: (settings) => readYaml(new Names(settings), name, text) };
   } catch (error) {
-    return fail(readFailure(error));
+    return failed(readFailure(error));
   }
 }
 

@@ -31,14 +31,14 @@ export function loadConfig(sources: Sources): LoadResult {
   const values = valuesOf(CONFIG_SETTINGS, take);
   const config = { ...values, grpc: { ...values.grpc, tls: tlsOf(values.grpc.tls) }, directories };
   checkTogether(config, secrets, given);
-  const grpcTls = readTlsFiles(config.grpc.tls, report);
+  checkTlsFiles(config.grpc.tls, report);
   if (errors.length > 0) {
     return { kind: 'invalid', errors };
   }
   return {
     kind: 'config',
     config: deepFreeze(config),
-    secrets: deepFreeze({ ...secrets, grpcTls }),
+    secrets: deepFreeze(secrets),
     settings: given.taken,
   };
 }
@@ -49,24 +49,22 @@ function tlsOf({ certFile, keyFile, clientCaFile }: ValuesOf<typeof GRPC_TLS>): 
 
 const { listen: GRPC_LISTEN, tls: GRPC_TLS } = CONFIG_SETTINGS.grpc;
 
-function readTlsFiles(tls: Config['grpc']['tls'], report: GivenSettings['report']): Secrets['grpcTls'] {
-  if (tls === undefined) return undefined;
+/** Reports the files that the listener could not start with. It reads them itself, and again when they change. */
+function checkTlsFiles(tls: Config['grpc']['tls'], report: GivenSettings['report']): void {
+  if (tls === undefined) return;
   const read = (file: string, kind: 'certificate' | 'key', { path }: { readonly path: string }): string | undefined =>
     readPem(file, kind, (message) => report(path, message));
   const cert = read(tls.certFile, 'certificate', GRPC_TLS.certFile);
   const key = read(tls.keyFile, 'key', GRPC_TLS.keyFile);
-  const clientCa =
-    tls.clientCaFile === undefined ? undefined : read(tls.clientCaFile, 'certificate', GRPC_TLS.clientCaFile);
-  if (cert === undefined || key === undefined) return undefined;
-  if (!belongTogether(cert, key)) {
+  if (tls.clientCaFile !== undefined) read(tls.clientCaFile, 'certificate', GRPC_TLS.clientCaFile);
+  if (cert !== undefined && key !== undefined && !belongTogether(cert, key)) {
     report(GRPC_TLS.keyFile.path, 'expected the private key of the certificate in grpc.tls.cert-file');
   }
-  return { cert, key, clientCa };
 }
 
 function checkTogether(
   config: Config,
-  secrets: Omit<Secrets, 'grpcTls'>,
+  secrets: Secrets,
   { isGiven, report }: Pick<GivenSettings, 'isGiven' | 'report'>,
 ): void {
   if (secrets.databaseUrl !== undefined && !isGiven(SECRET_SETTINGS.secretKey.path)) {

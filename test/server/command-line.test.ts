@@ -216,24 +216,6 @@ describe('a configuration that is wrong', () => {
     },
   );
 
-  it.runIf(process.platform === 'linux')('is a pipe, which only the first process of a server could read', async () => {
-    const pipe = join(stand.folder, 'pipe');
-    await execute('mkfifo', [pipe]);
-    const dataDir = join(stand.folder, 'unused');
-    const written = writeFile(pipe, 'audience: other-platform\n');
-    const finished = await runCommand(['serve', '--config', pipe], { POSTERN_DATA_DIR: dataDir });
-    await written;
-    expect([finished.code, finished.stderr]).toEqual([
-      2,
-      `${pipe}: expected a file, because every process of the server reads it, got a pipe\n`,
-    ]);
-    expect(await exists(dataDir)).toBe(false);
-    const again = writeFile(pipe, 'audience: other-platform\n');
-    const { stdout } = await runCommand(['check-config', '--config', pipe], {});
-    await again;
-    expect(stdout).toMatch(/^audience: other-platform/m);
-  });
-
   it('is not there at all', async () => {
     const finished = await stand.run(['serve', '--config', 'nowhere.yaml']);
     expect(finished.code).toBe(2);

@@ -3,6 +3,10 @@
  * every gate.
  */
 
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runCommand } from '../support/command.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
@@ -23,6 +27,8 @@ import {
 import { processesOf } from './support/processes.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const execute = promisify(execFile);
 
 let stand: Stand;
 let database: FreshDatabase;
@@ -85,7 +91,12 @@ describe('a server with one gate', () => {
   let server: Server;
   let key: string;
   beforeAll(async () => {
-    server = await startServer({ POSTERN_GRPC_LISTEN: await freeAddress() });
+    // Each process but the first would find the pipe empty.
+    const pipe = join(stand.folder, 'pipe');
+    await execute('mkfifo', [pipe]);
+    const written = writeFile(pipe, 'routes: [{method: GET, path: /v1/reports, permission: "chat:read"}]\n');
+    server = await startServer({ POSTERN_GRPC_LISTEN: await freeAddress(), POSTERN_CONFIG: pipe });
+    await written;
     ({ key } = await makeKey(server.http, await login(server.http)));
   });
   afterAll(() => server?.stop('SIGKILL'));
@@ -124,6 +135,17 @@ describe('a server with one gate', () => {
       );
     });
     expect(killedIn(server)).toEqual(['api']);
+  });
+
+  it('gives a gate that replaces a killed one the configuration with which the server started', async () => {
+    const decideAnew = () => gateAt(server.grpc).decide(key, { path: '/v1/reports' });
+    expect(await decideAnew()).toBe('allow');
+    const [killed = 0] = await processesOf(server.pid, 'gate');
+    process.kill(killed, 'SIGKILL');
+    await eventually('another gate runs', async () =>
+      (await processesOf(server.pid, 'gate')).some((pid) => pid !== killed),
+    );
+    await eventually('it decides', async () => (await decideAnew()) === 'allow');
   });
 
   it('accepts new connections at its gate while the supervisor is stopped', async () => {
