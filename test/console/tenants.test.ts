@@ -77,13 +77,22 @@ describe('the platform', () => {
     expect(problems).toEqual([]);
   });
 
-  it('leads a new tenant to its first administrator, its first key and its first request, on one page', async () => {
+  it('leads a new tenant to its first administrator, its first key and its first request, on one page that asks before a secret is lost', async () => {
     await makeTenant('newcomer');
     const { page, problems } = await stand.asAdmin({ path: '/console/onboarding?tenant=newcomer' });
     await page.getByRole('textbox', { name: 'E-mail' }).fill('boss@newcomer.example');
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Boss');
     await page.getByRole('button', { name: 'Create administrator' }).click();
     await page.getByText(/set-password#token=/).waitFor();
+    const elsewhere = page.getByRole('link', { name: 'Users', exact: true });
+    const question = page.getByRole('alertdialog', { name: 'This is shown only once' });
+    const stay = async (): Promise<void> => {
+      await elsewhere.click();
+      await question.getByRole('button', { name: 'Stay' }).click();
+      await question.waitFor({ state: 'detached' });
+    };
+    await stay();
+    await page.getByRole('button', { name: /^Copy .*link/i }).click();
     await page.getByRole('textbox', { name: 'Purpose of the key' }).fill('The first program');
     await page.getByRole('button', { name: 'Create key' }).click();
     const secret = page.getByText(/^psk_\w{20,}$/);
@@ -98,6 +107,12 @@ describe('the platform', () => {
     await page.getByText('Allowed:').waitFor();
     await expect.poll(() => page.getByText('Done', { exact: true }).count()).toBe(4);
     expect(await faultsInEveryLook(page)).toEqual([]);
+    await stay();
+    // The command to try has the key in it.
+    await page.getByRole('button', { name: /^Copy .*try/i }).click();
+    await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toContain(key);
+    await elsewhere.click();
+    await page.getByRole('heading', { level: 1, name: 'Users' }).waitFor();
     expect(problems).toEqual([]);
   });
 });

@@ -9,10 +9,11 @@ import { useCopy } from './mark.tsx';
 interface CodeProps {
   readonly title: string;
   readonly code: string;
+  readonly onCopied?: () => void;
 }
 
-export function Code({ title, code }: CodeProps) {
-  const { copied, copy } = useCopy();
+export function Code({ title, code, onCopied }: CodeProps) {
+  const { copied, copy } = useCopy(onCopied);
   return (
     <figure className={styles.figure}>
       <figcaption className={styles.caption}>

@@ -36,7 +36,7 @@ export function Tags({ values, atMost = 2 }: { readonly values: readonly string[
 const COPIED_MS = 2000;
 
 /** Copies, and says so in its place. */
-export function useCopy(): { readonly copied: boolean; readonly copy: (text: string) => void } {
+export function useCopy(onCopied?: () => void): { readonly copied: boolean; readonly copy: (text: string) => void } {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     if (!copied) return undefined;
@@ -44,7 +44,10 @@ export function useCopy(): { readonly copied: boolean; readonly copy: (text: str
     return () => clearTimeout(timer);
   }, [copied]);
   const copy = (text: string): void => {
-    void navigator.clipboard.writeText(text).then(() => setCopied(true));
+    void navigator.clipboard.writeText(text).then(() => {
+      setCopied(true);
+      onCopied?.();
+    });
   };
   return { copied, copy };
 }

@@ -1,7 +1,7 @@
-import { type ReactNode, useEffect, useState } from 'react';
-import { setShown } from '../api/drafts.ts';
+import type { ReactNode } from 'react';
 import { Button } from './button.tsx';
 import { Ask } from './overlay.tsx';
+import { useShownOnce } from './shown-once.ts';
 
 interface SecretDialogProps {
   readonly title: string;
@@ -13,19 +13,12 @@ interface SecretDialogProps {
   readonly actions?: ReactNode;
 }
 
-/**
- * A secret on the screen for the only time. Neither Esc nor a press outside closes it, and the leave guard asks before
- * the back button or the end of the tab takes it away.
- */
+/** A secret on the screen for the only time. Neither Esc nor a press outside closes it. */
 export function SecretDialog({ title, children, saved, onClose, actions }: SecretDialogProps) {
-  const [secret] = useState(() => Symbol(title));
-  useEffect(() => {
-    setShown(secret, true);
-    return () => setShown(secret, false);
-  }, [secret]);
+  const release = useShownOnce(true);
   const close = (): void => {
     // Closing it may lead to another page.
-    setShown(secret, false);
+    release();
     onClose();
   };
   return (

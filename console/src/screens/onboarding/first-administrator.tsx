@@ -12,6 +12,7 @@ import { Code } from '../../ui/code.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { Note, Skeleton } from '../../ui/mark.tsx';
 import { fieldError, Problem } from '../../ui/problem.tsx';
+import { useShownOnce } from '../../ui/shown-once.ts';
 import styles from './onboarding.module.css';
 import { Step } from './step.tsx';
 
@@ -28,6 +29,7 @@ export function FirstAdministrator() {
   });
   const [token, setToken] = useState<string>();
   const user = found.data ?? undefined;
+  const release = useShownOnce(token !== undefined);
   return (
     <Step title={text.administrator} isDone={user !== undefined}>
       {found.isError ? <Problem error={found.error} onRetry={() => void found.refetch()} /> : null}
@@ -44,7 +46,7 @@ export function FirstAdministrator() {
         <>
           <Note tone="care">{userText.linkOnce}</Note>
           {/* The token is in the fragment, which browsers send to no server. */}
-          <Code title={text.link} code={`${location.origin}/console/set-password#token=${token}`} />
+          <Code title={text.link} code={`${location.origin}/console/set-password#token=${token}`} onCopied={release} />
         </>
       )}
       {found.isSuccess && user === undefined ? <NewAdministrator onCreated={setToken} /> : null}

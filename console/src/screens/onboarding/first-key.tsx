@@ -13,6 +13,7 @@ import { Code } from '../../ui/code.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { Note, Skeleton, Small } from '../../ui/mark.tsx';
 import { fieldError, Problem } from '../../ui/problem.tsx';
+import { useShownOnce } from '../../ui/shown-once.ts';
 import { sampleOf } from '../connect/sample.ts';
 import { curlOf } from '../connect/snippets.ts';
 import { keysChanged } from '../keys/queries.ts';
@@ -33,6 +34,7 @@ export function FirstKey() {
   });
   const [issued, setIssued] = useState<IssuedApiKey>();
   const key = found.data ?? undefined;
+  const release = useShownOnce(issued?.key !== undefined);
   return (
     <Step title={text.key} isDone={key !== undefined}>
       {found.isError ? <Problem error={found.error} onRetry={() => void found.refetch()} /> : null}
@@ -48,8 +50,8 @@ export function FirstKey() {
       {issued?.key === undefined ? null : (
         <>
           <Note tone="care">{keyText.shownOnce}</Note>
-          <Code title={text.secret} code={issued.key} />
-          <Code title={text.tryIt} code={curlOf(location.origin, sampleOf(issued), issued.key)} />
+          <Code title={text.secret} code={issued.key} onCopied={release} />
+          <Code title={text.tryIt} code={curlOf(location.origin, sampleOf(issued), issued.key)} onCopied={release} />
         </>
       )}
       {found.isSuccess && key === undefined ? <NewKey onCreated={setIssued} /> : null}
