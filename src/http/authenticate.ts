@@ -98,9 +98,10 @@ function provedPrincipal({ identity }: Resolution): Principal {
   }
 }
 
-/** Combines the header and the request's `tenant_id` into the one value of step 9. */
+/** Combines the header and the request's `tenant_id` into the one value of step 9. A header that is malformed is refused as such. */
 function chosenTenant(principal: Principal, header: HeaderValue, named: NamedTenant | undefined): HeaderValue {
   if (named === undefined || header === REPEATED) return header;
+  if (header !== undefined && parseTenantId(header) === undefined) return header;
   const tenantId = named.text;
   const platformAdmin = principal.kind === 'user' && principal.platformAdmin;
   if (!isEveryTenant(named) && parseTenantId(tenantId) === undefined) {
