@@ -151,7 +151,13 @@ describe('tenant_id', () => {
     ["another tenant's header", '/v1/iam/users', GLOBEX, 'boss', '403 tenant_mismatch'],
     ["another tenant's filter", `/v1/iam/users?tenant_id=${GLOBEX}`, undefined, 'boss', '403 tenant_mismatch'],
     ['every tenant, asked by one', '/v1/iam/users?tenant_id=*', undefined, 'boss', '403 tenant_mismatch'],
-    ['a malformed header and every tenant, asked by one', '/v1/iam/users?tenant_id=*', 'ACME', 'boss', '400 invalid_tenant'],
+    [
+      'a malformed header and every tenant, asked by one',
+      '/v1/iam/users?tenant_id=*',
+      'ACME',
+      'boss',
+      '400 invalid_tenant',
+    ],
     ['header and filter that differ', `/v1/iam/users?tenant_id=${ACME}`, GLOBEX, 'root', '400 invalid_tenant'],
     ['a header for a tenant that is not', '/v1/iam/users', 'nowhere', 'root', '403 tenant_mismatch'],
   ])('in lists: %s', async (_name, path, tenant, who, expected) => {
