@@ -134,7 +134,7 @@ export class Budgets {
   reserve(request: ReservationRequest, now = this.#parts.monotonicMs()): Hold | undefined | Promise<Hold | undefined> {
     const { holds } = request;
     for (const hold of holds)
-      if (amountIn(hold.budget.unit, request) > hold.limit) return this.#afterPlaces(hold, request, now);
+      if (amountIn(hold.budget.unit, request) > hold.limit) return this.#refuseBeyond(hold, request, now);
     let hasRoom = !this.#isSilentTooLong(now);
     for (const { budget, limit } of holds) {
       const amount = amountIn(budget.unit, request);
@@ -163,6 +163,29 @@ export class Budgets {
     const accounts = holds.map(({ budget }) => budget);
     const outcome = this.reserve({ ...NOTHING, counter, decideByMs, holds, accounts }, now);
     return outcome instanceof Promise ? outcome.then(decide) : decide(outcome);
+  }
+
+  /** Refuses a request that needs more than the whole limit. The store reports amounts that the refusal shows. */
+  #refuseBeyond(lacking: Hold, request: ReservationRequest, now: number): Hold | Promise<Hold> {
+    const refused = this.#afterPlaces(lacking, request, now);
+    return refused instanceof Promise
+      ? refused.then((hold) => this.#withAmounts(hold, request, this.#parts.monotonicMs()))
+      : this.#withAmounts(refused, request, now);
+  }
+
+  /** Waits for the amounts of a budget that no request was counted in yet. Without the store, they stay unknown. */
+  #withAmounts(hold: Hold, { counter, decideByMs }: ReservationRequest, now: number): Hold | Promise<Hold> {
+    const { budget, limit, cause } = hold;
+    if (cause.kind !== 'budget' || budget.used !== undefined || this.#outage.lasts) return hold;
+    budget.request(0, limit, now);
+    const request = { ...NOTHING, counter, decideByMs, holds: [hold], accounts: [budget] };
+    const answer = this.#waiters.add(request, [], [hold]);
+    void this.#statements.run();
+    const decide = (): Hold => {
+      this.settled(counter, NOTHING);
+      return hold;
+    };
+    return answer.then(decide, decide);
   }
 
   /** Reserves what is available, and waits for the store if that is not all. */

@@ -82,6 +82,29 @@ describe('a refusal', () => {
     expect(world.running.length).toBe(2);
   });
 
+  test('of a request that needs more than the whole limit has the amounts, also if no request was counted before', async () => {
+    const { world, send } = worldOf(tenantOf([budget('a', { limit: 9 })]), 2);
+    await send();
+    await send({ askedTokens: 5 });
+    const [request] = world.running;
+    if (request === undefined) throw new Error('the request within the limit was refused');
+    world.end(0, request, { total: 4, model: 'm' });
+    await world.live(1000);
+    await send({}, 1);
+    expect(world.refusals).toMatchObject([
+      { budget: { limit: 9, spent: 0, reserved: 0, remaining: 9 } },
+      { budget: { limit: 9, spent: 4, reserved: 0, remaining: 5 } },
+    ]);
+  });
+
+  test('of a request that needs more than the whole limit needs no database', async () => {
+    const { world, send } = worldOf(tenantOf([budget('a', { limit: 9 })]));
+    world.storeUp = false;
+    await send();
+    await send();
+    expect(world.refused).toEqual(['insufficient_quota', 'insufficient_quota']);
+  });
+
   test("says when the budget resets in the tenant's new time zone, and the amount of the day stays", async () => {
     const budgets = [budget('a', { limit: 15 })];
     const { world, send } = worldOf(tenantOf(budgets));
