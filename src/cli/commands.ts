@@ -193,13 +193,13 @@ const TABLE: Readonly<Record<string, Entry>> = {
   },
   apply: {
     takes:
-      'FILE|- [--dry-run [--exit-code]] [--show-difference] [--strict] [--prune] [--prune-tenants] [--setup-tokens] [--force] [--yes]',
+      '[-f] FILE|- [--dry-run [--exit-code]] [--show-difference] [--strict] [--prune] [--prune-tenants] [--setup-tokens] [--force] [--yes]',
     summary:
       'Changes tenants, roles, policies, issuers, webhooks and users to match the file. Shows the plan first. Asks at a terminal, and requires --yes elsewhere for a plan that deletes.',
     run: async (args) => (await import('./apply.ts')).applyCommand(args),
   },
   diff: {
-    takes: '-f FILE|- [--prune] [--prune-tenants] [--json]',
+    takes: '[-f] FILE|- [--prune] [--prune-tenants] [--json]',
     summary:
       'Shows which requests the roles and policies of a file for apply would newly allow or deny. Exits with 2 if any would be newly allowed, 0 if none, 1 after an error.',
     refused: 1,

@@ -6,7 +6,7 @@ import type { SetupError } from '../iam/setup/read.ts';
 import { type SetupDifference, setupDifference } from '../iam/setup/rules-difference.ts';
 import { routeTable } from '../server/credential-cache.ts';
 import { readSetupFile } from './apply-file.ts';
-import { type Arguments, UsageError } from './arguments.ts';
+import { type Arguments, wordsOf } from './arguments.ts';
 import { differenceText } from './diff-text.ts';
 import { OPERATOR_PARTS, withLongTimeout, withStore } from './with-store.ts';
 
@@ -15,8 +15,7 @@ const FAILED = 1;
 const NEWLY_ALLOWED = 2;
 
 export async function diffCommand(args: Arguments): Promise<number> {
-  const file = args.value('f');
-  if (file === undefined) throw new UsageError('Give a file with -f, or - to read standard input.');
+  const [file] = wordsOf(args, 'Give exactly one file, or - to read standard input.');
   const read = await readSetupFile(file);
   if (read.kind === 'invalid') return fail(read.errors.map(formatConfigError));
   const locate = (errors: readonly SetupError[]) => read.locate(errors).map(formatConfigError);

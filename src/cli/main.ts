@@ -80,8 +80,9 @@ function failureText(error: unknown): string {
     return fields === '' ? error.message : `${error.message} ${fields}`;
   }
   if (error instanceof Fault) {
-    const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
-    return `The database did not answer: ${error.message}${cause}. Check database.url and that PostgreSQL runs.`;
+    const cause = error.cause instanceof Error ? error.cause.message : '';
+    const more = error.message.includes(cause) ? '' : ` (${cause})`;
+    return `The database did not answer: ${error.message}${more}. Check database.url and that PostgreSQL runs.`;
   }
   if (!(error instanceof Error)) return String(error);
   return isRejectedStatement(error)

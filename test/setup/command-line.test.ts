@@ -151,7 +151,7 @@ describe('apply', () => {
     await apply(fresh.db, ACME);
     const state = await exported(fresh.db);
     const wider = await file('wider.yaml', ACME.replace('"chat:*"', '"chat:*", "embeddings:*"'));
-    const plan = await postern(fresh.url, ['apply', wider, '--dry-run', '--show-difference']);
+    const plan = await postern(fresh.url, ['apply', '-f', wider, '--dry-run', '--show-difference']);
     expect([plan.code, plan.stderr]).toEqual([0, '']);
     expect(plan.stdout).toMatch(
       /^Plan: 0 to create, 1 to change, 0 to delete\.\n\nDifference in acme: 1 user and 0 keys affected\.$/m,
@@ -168,7 +168,7 @@ describe('apply', () => {
       ],
     });
     const narrower = await file('narrower.yaml', ACME.replace('models: ["phi-*"]', 'models: ["phi-3"]'));
-    const denies = await postern(fresh.url, ['diff', '-f', narrower]);
+    const denies = await postern(fresh.url, ['diff', narrower]);
     expect([denies.code, denies.stderr]).toEqual([0, '']);
     expect(denies.stdout).toMatch(/^ {2}newly denied: chat:write; on models\/phi-\* except models\/phi-3;/m);
     const same = await postern(fresh.url, ['diff', '-f', await file('same.yaml', ACME)]);
