@@ -809,8 +809,8 @@ export type ExplainRequest = {
   readonly client_ip?: string | null;
   /** Default: now. */
   readonly time?: string;
-  /** The body of the request as text. */
-  readonly body?: string;
+  /** The body of the request as text. Null is no body. */
+  readonly body?: string | null;
   /** Default: application/json. */
   readonly content_type?: string;
 };
@@ -2569,8 +2569,8 @@ export type SimulateRequest = {
   readonly client_ip?: string | null;
   /** Default: now. */
   readonly time?: string;
-  /** The body of the request as text. */
-  readonly body?: string;
+  /** The body of the request as text. Null is no body. */
+  readonly body?: string | null;
   /** Default: application/json. */
   readonly content_type?: string;
   /** Each in full, as to create it. Policies and roles take at most 64 KiB together, as JSON without spaces. */

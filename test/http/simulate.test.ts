@@ -309,8 +309,8 @@ describe('the difference of a change', () => {
 
   /** Explains the witness under the rules and under the change, and expects different decisions. */
   async function expectDifferent({ witness }: Shown, change: object, allowedNow: boolean): Promise<void> {
-    const { model: _named, body, ...request } = witness;
-    const reply = await simulate({ ...request, ...(body === null ? {} : { body }), ...change });
+    const { model: _named, ...request } = witness;
+    const reply = await simulate({ ...request, ...change });
     const current = reply.json['current'];
     const now = typeof current === 'object' && current !== null && 'decision' in current ? current.decision : undefined;
     const decisions = allowedNow ? ['allow', 'deny'] : ['deny', 'allow'];

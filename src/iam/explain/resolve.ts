@@ -228,7 +228,8 @@ function requestedAt(requester: Requester): number {
 
 const UNKNOWN: Identity = { kind: 'invalid', reason: 'unknown' };
 function inputOf(requester: Requester, request: ExplainRequest): CheckInput {
-  const { method, path, body, tenant_id: tenant, client_ip: address, content_type: type } = request;
+  const { method, path, tenant_id: tenant, client_ip: address, content_type: type } = request;
+  const body = request.body ?? undefined;
   return checkInput(
     {
       method,

@@ -40,7 +40,9 @@ const request = {
     ),
   ),
   time: timeParameter('Default: now.'),
-  body: optionalText(131_072, 'The body of the request as text.'),
+  body: Type.Optional(
+    nullable(Type.String({ maxLength: 131_072, description: 'The body of the request as text. Null is no body.' })),
+  ),
   content_type: optionalText(1024, 'Default: application/json.'),
 };
 
