@@ -15,6 +15,7 @@ import { watchAccessLog, watchMetering } from '../telemetry/metering-metrics.ts'
 import { certificateEnd, watchQuotas } from '../telemetry/state-metrics.ts';
 import { startCredentialCache } from './credential-cache.ts';
 import { limitReadings, limitWarnings, startLimits } from './limits.ts';
+import { startRefusalAudit } from './refusals.ts';
 import { keyUses, otherGateDenials, startDecisionWriters, startReplica } from './store-jobs.ts';
 import { upstreamHeaders } from './upstream-headers.ts';
 import type { ProcessIdentity, RunningServer, WiringContext } from './wiring-context.ts';
@@ -62,6 +63,8 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
   // Stopped after the listener, so that the last uses and decisions are written.
   const uses = keyUses(wiring, starting);
   startDecisionWriters(wiring, starting);
+  const refusals = startRefusalAudit(wiring);
+  starting.defer(refusals.stop);
   const otherGate = otherGateDenials(wiring, services.now, starting);
   telemetry.metrics.show('postern_other_gate_denials_dropped_total', () => otherGate.dropped);
   const limits = await startLimits(wiring, services, starting);
@@ -75,7 +78,12 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
       limiter: readingLimiter(limitReadings(wiring, services)),
     },
     acceptsShadow: config.trial.enabled,
-    observer: telemetry.observer,
+    observer: {
+      observe(outcome) {
+        telemetry.observer.observe(outcome);
+        refusals.observe(outcome);
+      },
+    },
     trustedHops: config.clientIp.trustedHops,
     now: services.now,
     forwardCredential: config.forwardCredential,

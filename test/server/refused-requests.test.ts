@@ -1,11 +1,15 @@
 /**
- * A refused attempt at the API leaves a row in the audit log of the tenant that it came from, and counts in a metric.
+ * A refused attempt at the API leaves a row in the audit log of the tenant that it came from, and counts in a metric. A
+ * credential that the gate refuses leaves a row with the reason.
  */
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { connectTo } from '../extauthz/support/client.ts';
+import { type Answer, readAnswer } from '../extauthz/support/definition.ts';
+import { checkRequest, type RequestSpec } from '../extauthz/support/requests.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { send } from '../support/http.ts';
-import { ADMIN, call, done, login, SECRET_KEY, tryLogin } from './support/client.ts';
+import { ADMIN, call, done, login, makeKey, SECRET_KEY, tryLogin } from './support/client.ts';
 import { type ApiServer, openStand, type Stand } from './support/postern.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -34,6 +38,7 @@ afterAll(async () => {
 interface Row {
   readonly actor: { readonly type: string; readonly id: string | null };
   readonly tenant_id: string | null;
+  readonly address: string | null;
   readonly action: string;
   readonly target: unknown;
   readonly result: string;
@@ -111,6 +116,54 @@ it('a failed login has one row, that of the login', async () => {
   const of = (reply: typeof failed) => rows(root, `tenant_id=*&request_id=${String(reply.headers['x-request-id'])}`);
   await expect.poll(() => of(later)).toHaveLength(1);
   expect((await of(failed)).map(({ action }) => action)).toEqual(['auth.login']);
+});
+
+it('a credential that the gate refuses is a row with the reason, which the answer does not have', async () => {
+  const gate = await stand.serveGate({ POSTERN_DATABASE_URL: database.url, POSTERN_SECRET_KEY: SECRET_KEY });
+  const client = connectTo(gate.grpc);
+  const ask = async (token: string, ip: string, more: RequestSpec = {}): Promise<Answer> => {
+    const headers = [['authorization', `Bearer ${token}`] as const, ...(more.headers ?? [])];
+    const request = { method: 'HEAD', path: '/v1/models/one', ip, ...more, headers };
+    return readAnswer(await client.check(checkRequest(request)));
+  };
+  const of = ({ headers }: Answer) => rows(root, `tenant_id=*&request_id=${String(headers['x-request-id'])}`);
+  const { key, id } = await makeKey(server.http, root, { tenant: 'acme', scopes: ['models:read'] });
+  await done(server.http, 'DELETE', `/v1/iam/api-keys/${id}`, { token: root });
+
+  const shadow = await ask(key, '203.0.113.1', { context: { 'postern.mode': 'shadow' } });
+  const revoked = await ask(key, '203.0.113.1', { headers: [['x-tenant-id', 'acme']] });
+  expect(revoked.body).toMatchObject({ code: 'invalid_credential', detail: 'The credential is not valid.' });
+  await expect
+    .poll(() => of(revoked))
+    .toMatchObject([
+      {
+        actor: { type: 'anonymous', id: null },
+        tenant_id: null,
+        address: '203.0.113.1',
+        action: 'request.refuse',
+        result: 'refused',
+        after: {
+          code: 'invalid_credential',
+          reason: 'revoked',
+          method: 'HEAD',
+          route: '/v1/models/{model+}',
+          tenant_id: 'acme',
+        },
+      },
+    ]);
+  expect(JSON.stringify(await of(revoked))).not.toContain(key);
+
+  const { key: live } = await makeKey(server.http, root, { scopes: ['chat:read'] });
+  const denied = await ask(live, '203.0.113.2');
+  expect(denied.body['code']).toBe('insufficient_permission');
+  for (let i = 0; i < 25; i++) await ask(`unknown-${i}`, '203.0.113.3', { headers: [['x-tenant-id', '\u0000']] });
+  await gate.stop();
+  client.close();
+  const unknown = (await rows(root, 'tenant_id=*&action=request.refuse')).filter(
+    (row) => row.address === '203.0.113.3',
+  );
+  expect(unknown.map(({ after }) => after['others'] ?? 1)).toEqual([15, ...Array.from({ length: 10 }, () => 1)]);
+  expect([await of(denied), await of(shadow)]).toEqual([[], []]);
 });
 
 it('beyond ten refusals of a principal and code in a minute, the end of the server writes the number of the others', async () => {

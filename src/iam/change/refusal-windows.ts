@@ -9,13 +9,13 @@ import { BoundedQueue } from '../../concurrency/bounded-queue.ts';
 import { parseAddress } from '../../decision/address.ts';
 import type { Principal } from '../../decision/model.ts';
 import type { Refusal } from '../../domain/errors.ts';
-import type { RequestId, TenantId } from '../../domain/ids.ts';
+import type { TenantId } from '../../domain/ids.ts';
 import { cutUtf8 } from '../../domain/text.ts';
 import type { AuditRow } from '../../store/audit-rows.ts';
 import { type AuditTarget, toStorableText } from './audit-row.ts';
 
 export interface RefusedRequest {
-  readonly refusal: Refusal;
+  readonly refusal: Pick<Refusal, 'code' | 'message' | 'extras' | 'audited'>;
   /** Undefined if the credential proves no principal. */
   readonly principal: Principal | undefined;
   /** Undefined if the address is unknown. */
@@ -29,7 +29,7 @@ export interface RefusedRequest {
   readonly target: AuditTarget | undefined;
   /** The tenant that the request names. */
   readonly tenant: TenantId | undefined;
-  readonly requestId: RequestId;
+  readonly requestId: string;
 }
 
 interface RefusalBounds {
