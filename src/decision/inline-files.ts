@@ -82,22 +82,22 @@ export function isFileMember(bytes: Uint8Array, start: number, end: number): boo
   return false;
 }
 
-/** The position after `data:<type>;base64,`, or `start` if the value does not begin with it. */
-function skipPrefix(bytes: Uint8Array, start: number, end: number): number {
+/** The number of characters of `data:<type>;base64,`, or 0 if the value does not begin with it. */
+function prefixLength(bytes: Uint8Array, start: number, end: number): number {
   let head = '';
   for (let at = start; at < end && head.length < LONGEST_PREFIX; at += lengthAt(bytes, at)) {
     head += String.fromCharCode(characterAt(bytes, at));
   }
-  let after = start;
-  for (let left = PREFIX.exec(head)?.[0].length ?? 0; left > 0; left--) after += lengthAt(bytes, after);
-  return after;
+  return PREFIX.exec(head)?.[0].length ?? 0;
 }
 
 /** Reports whether the value between two quotes, a valid string, is a file. */
 export function isInlineFile(bytes: Uint8Array, start: number, end: number): boolean {
   if (end - start < MIN_CHARACTERS) return false;
-  let at = skipPrefix(bytes, start, end);
-  let escaped = 0;
+  const prefix = prefixLength(bytes, start, end);
+  let at = start;
+  for (let left = prefix; left > 0; left--) at += lengthAt(bytes, at);
+  let escaped = at - start - prefix;
   let padding = 0;
   while (at < end) {
     while (at < end && padding === 0 && IS_BASE64[bytes[at] ?? 0] === 1) at++;

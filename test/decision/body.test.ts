@@ -588,6 +588,7 @@ describe('a body is read', () => {
       `data:text\\/plain;charset=utf-8;base64,\\u0051${base64}=`,
     ],
     ['base64 of exactly 256 characters', 'file_data', base64.slice(0, 256)],
+    ['a data URL of exactly 256 characters', 'url', `\\u0064ata:image\\/png;base64,${base64.slice(0, 234)}`],
     ['a member whose name is escaped', '\\u0075rl', base64],
   ])('%s is an inline file and no text', (_, name, value) => {
     expect(read(`{"input":[{"${name}":"${value}"}]}`)).toMatchObject({
@@ -600,6 +601,11 @@ describe('a body is read', () => {
   test.each([
     ['of fewer than 256 characters', 'url', base64.slice(0, 255)],
     ['of fewer than 256 characters, written as escapes', 'url', '\\u0041'.repeat(255)],
+    [
+      'of fewer than 256 characters behind an escaped prefix',
+      'url',
+      `\\u0064ata:image\\/png;base64,${base64.slice(0, 233)}`,
+    ],
     ['with a space', 'data', `${base64} ${base64}`],
     ['with a character after its padding', 'data', `${base64}=A`],
     ['with a character that is not ASCII', 'data', `${base64}é`],
