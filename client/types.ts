@@ -360,6 +360,10 @@ export type Budget = {
   readonly created_at: string;
   /** When the resource was last updated. */
   readonly updated_at: string;
+  /** The parts of the resource that have no effect. Absent if there are none. Read-only. */
+  readonly notices?: readonly Notice[];
+  /** The messages of `notices` as one text; absent without notices. */
+  readonly notice?: string;
 };
 
 export type BudgetChanges = {
@@ -1933,10 +1937,10 @@ export type NewWebhook = {
 
 export type Notice = {
   /** The reason for the notice, for programs. */
-  readonly kind: 'unneeded_pattern' | 'binds_no_one' | 'duplicate' | 'shadowed' | 'no_effect';
+  readonly kind: 'unneeded_pattern' | 'binds_no_one' | 'duplicate' | 'shadowed' | 'no_effect' | 'no_price';
   /** JSON pointer to the member; empty: the whole resource. */
   readonly path: string;
-  /** The pattern that no route and no endpoint needs. */
+  /** The pattern that no route and no endpoint needs, or the model without a price. */
   readonly pattern: string | null;
   /** The nearest pattern that covers a permission. */
   readonly nearest: string | null;

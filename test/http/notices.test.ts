@@ -30,6 +30,31 @@ const listed = async (path: string, name: string, value: string): Promise<Json> 
 
 const UNNEEDED = { kind: 'unneeded_pattern', pattern: 'chat:wirte', nearest: 'chat:write' };
 
+describe('a budget of money', () => {
+  const BUDGET = { unit: 'money', limit: '10.00', period: 'month', applies_to: { metadata: { of: 'notices' } } };
+  const made = async (name: string, members: object): Promise<string> => {
+    const reply = await call('POST', '/v1/iam/budgets', { name, ...BUDGET, ...members });
+    expect(outcome(reply)).toBe('201');
+    return `/v1/iam/budgets/${text(reply.json, 'id')}`;
+  };
+
+  test('says which of its models have no price, alone and in the list', async () => {
+    const some = await made('some', { models: ['priced-1', 'free', 'unknown-*'] });
+    const tokens = await made('tokens', { unit: 'tokens', limit: 5, models: ['free'] });
+    expect(noticesOf(await call('GET', some))).toMatchObject([{ path: '/models/0' }, { path: '/models/1' }]);
+
+    const prices = [{ models: 'priced-*', input: '1.00', output: '2.00', per: 1_000_000 }];
+    expect(outcome(await call('PUT', '/v1/iam/prices', { prices }))).toBe('200');
+    const free = {
+      ...{ kind: 'no_price', path: '/models/1', pattern: 'free', nearest: null },
+      message: 'free has no price, so its requests cost 0.',
+    };
+    expect(noticesOf(await call('GET', some))).toEqual([free]);
+    expect(noticesOf({ json: await listed('/v1/iam/budgets', 'name', 'some') })).toEqual([free]);
+    expect(noticesOf(await call('GET', tokens))).toEqual([]);
+  });
+});
+
 describe('a pattern that no route and no endpoint needs', () => {
   test('is accepted in a role, with a notice in every answer that shows the role', async () => {
     const path = '/v1/iam/roles/mistyped';

@@ -26,7 +26,7 @@ import {
 } from '../schema/entity.ts';
 import { aBudgetName, aName, aResourceName } from '../schema/grammar.ts';
 import { asksAlso, component, described, flagOf, nullable } from '../schema/keywords.ts';
-import { instant, keyId, prefixedId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
+import { instant, keyId, notices, prefixedId, tenantId, text, texts, userId } from '../schema/resource-parts.ts';
 import { closed, metadataKey, oneOf, searchText, title } from '../schema/schemas.ts';
 
 /** The largest number of keys, users or roles that one budget selects, and of models. */
@@ -271,7 +271,7 @@ export interface BudgetResource extends ResourceOf<typeof budget> {}
 /** The columns that requests set. */
 export type BudgetValues = Omit<BudgetRow, 'id' | 'tenant_id' | 'epoch' | 'created_at' | 'updated_at'>;
 
-export const ShownBudget = shownComponent('Budget', budget);
+export const ShownBudget = shownComponent('Budget', budget, notices);
 
 const EXAMPLE = {
   name: 'search-team',

@@ -4,6 +4,7 @@ import type { AdminParts, Caller } from '../caller/caller.ts';
 import { orNotFound, requestedId } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { type BudgetFilter, type BudgetResource, budgetResource } from './entity.ts';
+import { noticedBudgets } from './notices.ts';
 import { countBudgets, findBudget, listBudgets } from './queries.ts';
 import { breakdownOf, statesOf } from './state.ts';
 import { zonesOf } from './state-queries.ts';
@@ -31,7 +32,11 @@ export async function listBudgetsPage(
     page.data.map(({ tenant_id }) => tenant_id),
   );
   const stateOf = await statesOf(knex, page.data, (tenant) => zones.get(tenant), caller.nowMs);
-  return { ...page, data: page.data.map((row) => budgetResource(row, stateOf(row))) };
+  const data = await noticedBudgets(
+    knex,
+    page.data.map((row) => budgetResource(row, stateOf(row))),
+  );
+  return { ...page, data };
 }
 
 /** @throws Refusal `not_found` */
@@ -39,5 +44,8 @@ export async function getBudget({ db: { knex } }: ReadParts, caller: Caller, tex
   const row = orNotFound(await findBudget(knex, caller.tenant, requestedId('bud', text)), 'budget');
   const zone = (await zonesOf(knex, [row.tenant_id])).get(row.tenant_id);
   const stateOf = await statesOf(knex, [row], () => zone, caller.nowMs);
-  return budgetResource(row, { ...stateOf(row), ...(await breakdownOf(knex, row, zone, caller.nowMs)) });
+  const state = { ...stateOf(row), ...(await breakdownOf(knex, row, zone, caller.nowMs)) };
+  const budget = budgetResource(row, state);
+  const [noticed = budget] = await noticedBudgets(knex, [budget]);
+  return noticed;
 }

@@ -123,6 +123,6 @@ export const BINDS_NO_ONE: Notice = {
   message: 'The policy applies to roles, but no role is attached, so it applies to no principal. Attach a role.',
 };
 
-function noticed(notices: readonly Notice[]): Noticed {
+export function noticed(notices: readonly Notice[]): Noticed {
   return notices.length === 0 ? {} : { notices, notice: notices.map(({ message }) => message).join(' ') };
 }

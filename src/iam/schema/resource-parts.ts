@@ -68,18 +68,18 @@ export const MAX_NOTICES = 20;
 export const noticePart = component(
   'Notice',
   Type.Object({
-    kind: oneOf('unneeded_pattern', 'binds_no_one', 'duplicate', 'shadowed', 'no_effect'),
+    kind: oneOf('unneeded_pattern', 'binds_no_one', 'duplicate', 'shadowed', 'no_effect', 'no_price'),
     path: Type.String({
       description: 'JSON pointer to the member; empty: the whole resource.',
       examples: ['/permissions/0'],
     }),
-    pattern: shownTextOrNull('The pattern that no route and no endpoint needs.'),
+    pattern: shownTextOrNull('The pattern that no route and no endpoint needs, or the model without a price.'),
     nearest: shownTextOrNull('The nearest pattern that covers a permission.'),
     message: text,
   }),
 );
 
-/** The members of roles, policies and keys that name the parts without effect. */
+/** The members of roles, policies, keys and budgets that name the parts without effect. */
 export const notices = {
   notices: Type.Optional(
     Type.Array(noticePart, {

@@ -11,6 +11,7 @@ import { budgets as text } from '../../text/en/budgets.ts';
 import { common } from '../../text/en/common.ts';
 import { Courses } from '../../ui/courses.tsx';
 import { Small } from '../../ui/mark.tsx';
+import { Notices } from '../../ui/notices.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { SaveBar } from '../../ui/save-bar.tsx';
@@ -44,6 +45,7 @@ export function Budget() {
       crumb={crumb}
       actions={<Actions budget={budget} />}
     >
+      <Notices notices={budget.notices} />
       <Now budget={budget} />
       <div className={styles.editor}>
         <Editor key={`${tenant.id} ${id}`} loaded={loaded.data} />
