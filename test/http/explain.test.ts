@@ -95,6 +95,18 @@ describe('an explanation', () => {
     ).toBe(code);
   });
 
+  test.each([
+    ['203.0.113', '422 invalid_field'],
+    ['203.0.113.0/24', '422 invalid_field'],
+    ['203.0.113.1, 10.1.2.3', '422 invalid_field'],
+    ['', '422 invalid_field'],
+    ['::ffff:10.1.2.3', 'allow'],
+    ['fe80::1%eth0', 'denied_by_policy'],
+  ])('rejects a client address that is none, so that a typo is not an unknown address: %j', async (address, code) => {
+    const body = { subject: ada.id, method: 'GET', path: '/v1/agents/a', body: '', time: '2026-11-18T22:00:00Z' };
+    expect(await decided({ ...body, client_ip: address })).toBe(code);
+  });
+
   test.each(['0000-01-01T00:00:00Z', '1969-12-31T23:59:59.999-12:00', '9999-12-31T23:59:59Z'])(
     'accepts any instant: %s',
     async (time) => {

@@ -36,7 +36,11 @@ const request = {
   path: Type.String({ maxLength: 65_536 }),
   client_ip: Type.Optional(
     nullable(
-      Type.String({ maxLength: 128, description: "Default: the caller's address. Null is an unknown address." }),
+      Type.String({
+        format: 'ip',
+        maxLength: 128,
+        description: "Default: the caller's address. Null is an unknown address.",
+      }),
     ),
   ),
   time: timeParameter('Default: now.'),
