@@ -1884,7 +1884,7 @@ export type NewTenant = {
     readonly require_stream_usage?: boolean | null;
     /** Limits of requests by model; at most 32 rules. An update replaces all rules. Null or an empty list: none. */
     readonly rate_limits?: readonly RateLimitRule[] | null;
-  };
+  } | null;
   /** The quotas of the tenant; an absent quota does not limit. */
   readonly quotas?: {
     /** The tokens that the tenant may spend in a month. */
@@ -1893,7 +1893,7 @@ export type NewTenant = {
     readonly max_users?: number | null;
     /** The maximum number of collections of the tenant. */
     readonly max_collections?: number | null;
-  };
+  } | null;
   /** Pairs of text. Budgets can select keys by them. Nothing else in a decision reads them. An update replaces all pairs. Null or an empty object removes them. */
   readonly metadata?: Readonly<Record<string, string>> | null;
 };
@@ -2778,7 +2778,7 @@ export type TenantChanges = {
     readonly require_stream_usage?: boolean | null;
     /** Limits of requests by model; at most 32 rules. An update replaces all rules. Null or an empty list: none. */
     readonly rate_limits?: readonly RateLimitRule[] | null;
-  };
+  } | null;
   /** The quotas of the tenant; an absent quota does not limit. */
   readonly quotas?: {
     /** The tokens that the tenant may spend in a month. */
@@ -2787,7 +2787,7 @@ export type TenantChanges = {
     readonly max_users?: number | null;
     /** The maximum number of collections of the tenant. */
     readonly max_collections?: number | null;
-  };
+  } | null;
   /** Pairs of text. Budgets can select keys by them. Nothing else in a decision reads them. An update replaces all pairs. Null or an empty object removes them. */
   readonly metadata?: Readonly<Record<string, string>> | null;
 };

@@ -92,6 +92,13 @@ describe('tenants', () => {
     expect(await put({ settings: { rate_limits: [] } })).toMatchObject({ settings: { default_model: 'b' } });
     expect((await root('GET', path)).json['settings']).toEqual({ default_model: 'b' });
   });
+
+  test.each(['PUT', 'PATCH'])('%s with null for settings or quotas removes all of their members', async (method) => {
+    await create({ settings: { default_model: 'a', rate_limit_rpm: 1 }, quotas: { max_users: 5 } });
+    const change = (body: object) => root(method, `${TENANTS}/${id}`, body);
+    expect((await change({ settings: null })).json).toMatchObject({ settings: {}, quotas: { max_users: 5 } });
+    expect((await change({ quotas: null })).json).toMatchObject({ settings: {}, quotas: {} });
+  });
 });
 
 describe('the management of tenants', () => {

@@ -60,8 +60,8 @@ export const tenant = {
   }),
   name: column(text, { accepts: title(200), changes: true }),
   status: column(tenantStatus),
-  settings: column(Settings, { accepts: Type.Optional(settingsChanges), changes: true }),
-  quotas: column(Quotas, { accepts: Type.Optional(quotasChanges), changes: true }),
+  settings: column(Settings, { accepts: Type.Optional(nullable(settingsChanges)), changes: true }),
+  quotas: column(Quotas, { accepts: Type.Optional(nullable(quotasChanges)), changes: true }),
   metadata: column(metadataPairs, { accepts: Type.Optional(metadata), changes: true }),
   created_at: column(instant),
   updated_at: column(instant),
@@ -101,12 +101,14 @@ export function tenantResource(row: TenantRow): TenantResource {
   return resourceOf(tenant, row, {});
 }
 
-export function mergeSettings(stored: TenantSettings, changes: SettingsChanges): TenantSettings {
-  return merge(settings, stored, changes);
+/** Returns the settings after a change. Null removes all of them. */
+export function mergeSettings(stored: TenantSettings, changes: SettingsChanges | null = {}): TenantSettings {
+  return changes === null ? {} : merge(settings, stored, changes);
 }
 
-export function mergeQuotas(stored: TenantQuotas, changes: QuotasChanges): TenantQuotas {
-  return merge(quotas, stored, changes);
+/** Returns the quotas after a change. Null removes all of them. */
+export function mergeQuotas(stored: TenantQuotas, changes: QuotasChanges | null = {}): TenantQuotas {
+  return changes === null ? {} : merge(quotas, stored, changes);
 }
 
 /** Merges one level of members: a present member replaces the stored one, and null or an empty list removes it. */

@@ -35,8 +35,8 @@ export async function createTenant(parts: AdminParts, caller: Caller, request: N
   const values = {
     id,
     name: request.name,
-    settings: mergeSettings({}, request.settings ?? {}),
-    quotas: mergeQuotas({}, request.quotas ?? {}),
+    settings: mergeSettings({}, request.settings),
+    quotas: mergeQuotas({}, request.quotas),
     metadata: request.metadata ?? {},
   };
   return change(parts, caller, { action: 'tenant.create', target: { type: 'tenant', id } }, async ({ trx, audit }) => {
@@ -67,8 +67,8 @@ export async function updateTenant(
     return written(trx, audit, tenant, {
       ...tenant,
       name: changes.name ?? tenant.name,
-      settings: mergeSettings(tenant.settings, changes.settings ?? {}),
-      quotas: mergeQuotas(tenant.quotas, changes.quotas ?? {}),
+      settings: mergeSettings(tenant.settings, changes.settings),
+      quotas: mergeQuotas(tenant.quotas, changes.quotas),
       metadata: changes.metadata === undefined ? tenant.metadata : (changes.metadata ?? {}),
     });
   });
