@@ -80,7 +80,7 @@ const TABLE: Readonly<Record<string, Entry>> = {
     takes:
       '--subject WHO | --credential TEXT, --method M --path P [--tenant T] [--ip A] [--time T] [--body B] [--content-type C]',
     summary:
-      'Explains why a request is allowed or denied. WHO is the id or email address of a user, or the id, shown prefix or name of a key. POSTERN_CREDENTIAL can hold the credential instead of --credential.',
+      'Explains why a request is allowed or denied. WHO is the id or email address of a user, or the id, shown prefix or name of a key. POSTERN_CREDENTIAL can hold the credential instead of --credential. Exits with 1 if the request is denied.',
     run: async (args) => (await import('./explain.ts')).explainCommand(args),
   },
   'policy disable': {
@@ -225,7 +225,8 @@ const TABLE: Readonly<Record<string, Entry>> = {
   'ldap test': {
     database: 'none',
     takes: '[--directory NAME] USERNAME',
-    summary: 'Tests a directory login and reports each step. Reads the password from the terminal or standard input.',
+    summary:
+      'Tests a directory login and reports each step. Reads the password from the terminal or standard input. Exits with 1 if a step fails.',
     run: async (args) => (await import('./ldap-test.ts')).ldapTestCommand(args),
   },
   'remove-data': {
