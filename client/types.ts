@@ -809,7 +809,7 @@ export type ExplainRequest = {
   readonly method: string;
   /** The path of the request. */
   readonly path: string;
-  /** Default: the caller's address. Null is an unknown address. */
+  /** An IPv4 or IPv6 address. Default: the caller's address. Null is an unknown address. */
   readonly client_ip?: string | null;
   /** Default: now. */
   readonly time?: string;
@@ -2569,7 +2569,7 @@ export type SimulateRequest = {
   readonly method: string;
   /** The path of the request. */
   readonly path: string;
-  /** Default: the caller's address. Null is an unknown address. */
+  /** An IPv4 or IPv6 address. Default: the caller's address. Null is an unknown address. */
   readonly client_ip?: string | null;
   /** Default: now. */
   readonly time?: string;

@@ -20,7 +20,7 @@ interface BannerParts {
   readonly trialKey: string;
   /** The value of `iss` of the demo's issuer. */
   readonly issuer: string;
-  /** Where the demo's receiver shows the latest events of the webhook of acme. */
+  /** The address at which the demo's receiver shows the latest events of the webhook of acme. */
   readonly events: string;
   /** A token of that issuer. */
   readonly workloadToken: string;

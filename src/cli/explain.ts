@@ -3,6 +3,7 @@
 import { present } from '../domain/objects.ts';
 import { validatorOf } from '../http/validation.ts';
 import { explain } from '../iam/explain/explain.ts';
+import { clientAddressProblem } from '../iam/explain/resolve.ts';
 import { type ExplainRequest, explainRequest } from '../iam/explain/schemas.ts';
 import { startCredentialCache } from '../server/credential-cache.ts';
 import { meteringSettings } from '../server/limits.ts';
@@ -60,6 +61,8 @@ function requestOf(args: Arguments): ExplainRequest {
     body: args.value('body'),
     content_type: args.value('content-type'),
   };
+  const problem = clientAddressProblem(given.client_ip);
+  if (problem !== undefined) throw new UsageError(`--ip: ${problem}`);
   const checked = validate({ method, path, ...present(given) }, false);
   if (checked.kind === 'valid') return checked.value;
   const [{ path: at, message } = { path: '', message: 'The request is not valid.' }] = checked.errors;

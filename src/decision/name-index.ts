@@ -88,7 +88,7 @@ class Level {
     }
   }
 
-  /** Where the row of a stretch begins; negative = it does not occur. */
+  /** Returns the position at which the row of a stretch begins; negative = it does not occur. */
   row(hash: number): number {
     const slot = this.#slot(hash);
     return this.#slots[slot] === this.#name ? (this.#slots[slot + 2] ?? -1) : -1;

@@ -201,8 +201,7 @@ function patternReaches(
 ): boolean {
   const names = patterns[resource.kind];
   if (names === undefined) return false;
-  // Which one it is the request does not say: it may be the one that is denied, and need not be the one that is
-  // allowed.
+  // The request does not say which one it is: it may be the one that is denied, and need not be the one that is allowed.
   return resource.name === undefined ? effect === 'deny' : namesMatch(names, resource.name, work);
 }
 

@@ -97,7 +97,7 @@ export function removedOnPublic({ areAll }: Aliases): Buffer {
 
 /** The properties of an answer that determine the names that it removes. */
 interface Removing {
-  /** Which optional headers the answer sets. */
+  /** Whether the answer sets the header of this name: this member and the next four. */
   readonly userId: boolean;
   readonly roles: boolean;
   readonly maxTokens: boolean;

@@ -55,7 +55,6 @@ export function fieldMessage(error: ErrorObject, path: string): string {
 const FORMATS: Readonly<Record<string, string>> = {
   'date-time': 'a time such as 2026-11-30T12:00:00Z (RFC 3339)',
   email: 'an email address',
-  ip: 'an IPv4 or IPv6 address',
 };
 
 function schemaOf({ parentSchema }: ErrorObject): Readonly<Record<string, unknown>> & { readonly properties?: object } {

@@ -3,7 +3,6 @@
 import { Ajv, type AnySchemaObject, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import { type Static, type TSchema, Type } from 'typebox';
-import { parseAddress } from '../decision/address.ts';
 import type { FieldError } from '../domain/problem-details.ts';
 import { fieldMessage } from './field-messages.ts';
 import { escapePointer } from './storable.ts';
@@ -19,8 +18,6 @@ for (const ajv of [thorough, frugal]) {
   addFormats.default(ajv, ['date', 'email']);
   // `Date` expresses neither leap seconds nor offsets without minutes, which the format of `ajv-formats` accepts.
   ajv.addFormat('date-time', (text: string) => rfc3339(text) && !Number.isNaN(Date.parse(text)));
-  // A client address of either family, with the same reader as conditions and the gate.
-  ajv.addFormat('ip', (text: string) => parseAddress(text) !== undefined);
   ajv.addVocabulary(['asksAlso']);
 }
 

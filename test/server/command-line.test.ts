@@ -58,6 +58,10 @@ describe('usage', () => {
       says: /^Give --subject or --credential, not both\.$/m,
     },
     {
+      args: ['explain', '--method', 'GET', '--path', '/x', '--ip', '203.0.113'],
+      says: /^--ip: Give an IPv4 or IPv6 address\.$/m,
+    },
+    {
       args: ['reset-admin', '--create', '--email', 'no address', '--yes'],
       says: /^--email must be an email address in ASCII characters\.$/m,
     },

@@ -141,7 +141,7 @@ export interface Difference {
   readonly newlyDenied: readonly Box[];
   /** False if a bound was exceeded: the boxes are then right, and there may be more. */
   readonly complete: boolean;
-  /** Which bound, as a sentence; undefined if `complete`. */
+  /** The bound that was exceeded, as a sentence; undefined if `complete`. */
   readonly reason: string | undefined;
   /** True if no request changes its outcome. */
   readonly unchanged: boolean;

@@ -27,7 +27,7 @@ const MAX_STEP_MINUTES = 15;
 const HORIZON_MS = 3 * 366 * 24 * 60 * MINUTE_MS;
 
 const DAY_MS = 24 * 60 * MINUTE_MS;
-/** Where the search for an instant begins again for a principal that expires before the next one: days before now. */
+/** Days before now at which the search for an instant begins again if the principal expires before the next one. */
 const EARLIER_DAYS = [8, 366];
 
 /**
@@ -166,7 +166,7 @@ function namesOf(resources: readonly Resource[]): string {
 
 interface WitnessQuery extends Pick<ShapedRegion, 'shape' | 'kinds' | 'conditions' | 'region'> {
   readonly principal: Principal;
-  /** When the principal expires. Undefined: never. */
+  /** The time at which the principal expires. Undefined: never. */
   readonly expiresMs: number | undefined;
   readonly nowMs: number;
 }

@@ -28,7 +28,7 @@ export type GroupRow = { readonly roles: readonly RoleName[] } & (
 
 type CountedGroup = GroupRow & {
   readonly count: number;
-  /** When the named principal expires. Null: never. */
+  /** The time at which the named principal expires. Null: never. */
   readonly expires_at: Date | null;
 };
 

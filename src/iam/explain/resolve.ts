@@ -1,6 +1,7 @@
 /** Resolves an explain request: the requester, the subject, and the input of the decision. */
 
 import type { Resolution } from '../../credential-cache/credential-cache.ts';
+import { parseAddress } from '../../decision/address.ts';
 import { checkInput } from '../../decision/check-input.ts';
 import type { Unproved } from '../../decision/explain-steps.ts';
 import type { CheckInput, HeaderValue, Identity } from '../../decision/model.ts';
@@ -227,8 +228,17 @@ function requestedAt(requester: Requester): number {
 }
 
 const UNKNOWN: Identity = { kind: 'invalid', reason: 'unknown' };
+
+/** A text that is no address would count as an unknown address, and the explanation would be that of no request. */
+export function clientAddressProblem(text: string | null | undefined): string | undefined {
+  return text == null || parseAddress(text) !== undefined ? undefined : 'Give an IPv4 or IPv6 address.';
+}
+
+/** @throws Refusal `invalid_field` for a `client_ip` that is no address */
 function inputOf(requester: Requester, request: ExplainRequest): CheckInput {
   const { method, path, tenant_id: tenant, client_ip: address, content_type: type } = request;
+  const problem = clientAddressProblem(address);
+  if (problem !== undefined) throw invalidField('/client_ip', problem);
   const body = request.body ?? undefined;
   return checkInput(
     {

@@ -37,9 +37,8 @@ const request = {
   client_ip: Type.Optional(
     nullable(
       Type.String({
-        format: 'ip',
         maxLength: 128,
-        description: "Default: the caller's address. Null is an unknown address.",
+        description: "An IPv4 or IPv6 address. Default: the caller's address. Null is an unknown address.",
       }),
     ),
   ),

@@ -73,7 +73,7 @@ export const webhook = {
   }),
   enabled: column(enabled, { accepts: Type.Optional(enabled), changes: true }),
   disabled_reason: column(shownTextOrNull('Why the server disabled the webhook. Null: it did not.')),
-  /** When the former secret no longer signs. */
+  /** The time from which the former secret no longer signs. */
   previous_until: converted(
     nullable(instant),
     nullable(dateTime('The former secret signs as well until this time. Null: there is none.')),
