@@ -74,6 +74,8 @@ describe('signing in at a provider', () => {
     const elsewhere = await page.context().newPage();
     await elsewhere.goto(`${provider.issuer}/session/end`);
     await elsewhere.getByRole('button', { name: 'Log out at the provider' }).click();
+    // A page that is closed during its navigation may never report that it is closed.
+    await elsewhere.getByText('Logged out.').waitFor();
     await expect
       .poll(async () => (await stand.db.knex('sessions').whereNotNull('sso_subject').whereNull('ended_at')).length)
       .toBe(0);

@@ -75,11 +75,20 @@ export class PagePool {
       await page.mouse.move(0, 0);
     } catch {
       // The page is on its way to another one, or its server has ended.
-      await page.close();
+      await closePage(page);
       return;
     }
     this.#idle.push(page);
   }
+}
+
+/**
+ * Closes a page that may be on its way to another one. Chromium may keep a page that is closed during a navigation, and
+ * the call then never ends.
+ */
+async function closePage(page: Page): Promise<void> {
+  await page.goto('about:blank').catch(() => undefined);
+  await page.close();
 }
 
 /** A page without a script, of the origin of the console: a page of another origin would end the process of the page. */
@@ -101,7 +110,7 @@ export function visitors(makeContext: () => Promise<BrowserContext>): PagePool {
   const make = async (): Promise<Page> => (await makeContext()).newPage();
   return new PagePool(make, async (page) => {
     const context = page.context();
-    for (const other of context.pages()) if (other !== page) await other.close();
+    for (const other of context.pages()) if (other !== page) await closePage(other);
     // Ends the page first: without its session, it would store what is typed in it.
     await page.goto(PLAIN);
     await context.clearCookies();
