@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done } from '../server/support/client.ts';
-import { faultsInEveryLook, visit } from './support/browser.ts';
+import { chooseOption, faultsInEveryLook, visit } from './support/browser.ts';
 import { shoot } from './support/policies.ts';
 import { makeSpender, type Spender, spendBudget, UNPRICED_MODEL } from './support/spend.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
@@ -38,10 +38,7 @@ describe('a budget', () => {
     await field(page, 'Limit in USD').fill('100.00');
     await page.getByRole('radio', { name: 'Keys', exact: true }).click();
     await page.getByRole('button', { name: 'Add a key' }).click();
-    await page
-      .getByRole('dialog')
-      .getByRole('option', { name: /^The shop/ })
-      .click();
+    await chooseOption(page.getByRole('dialog').getByRole('option', { name: /^The shop/ }));
     await page.getByRole('button', { name: 'What would have been blocked last month' }).click();
     const preview = page.getByRole('region', { name: 'Last month' });
     // Each day costs 10 and has 5 requests, and the tenth day reaches the limit.

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect } from 'vitest';
 import { done, makeUser } from '../server/support/client.ts';
-import { applyLook, faultsInEveryLook, PHONE } from './support/browser.ts';
+import { applyLook, chooseOption, faultsInEveryLook, PHONE } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 const run = promisify(execFile);
@@ -117,7 +117,7 @@ describe('a request that is tried', () => {
     const { page, problems } = await stand.asAdmin({ path: `/console/connect?key=${id}` });
     await page.getByLabel('API key').and(page.locator('input')).fill(key);
     await page.getByRole('button', { name: /Request$/ }).click();
-    await page.getByRole('option', { name: 'Embedding' }).click();
+    await chooseOption(page.getByRole('option', { name: 'Embedding' }));
     await page.getByRole('button', { name: 'Send one request' }).click();
     const answer = page.getByRole('region', { name: 'The answer' });
     await expect.poll(() => answer.textContent()).toContain('Denied');
@@ -155,7 +155,7 @@ describe('a request that is tried', () => {
     await page.getByText('A key begins with psk_.').first().waitFor();
     await page.getByLabel('API key').and(page.locator('input')).fill(key);
     await page.getByRole('button', { name: /Request$/ }).click();
-    await page.getByRole('option', { name: 'Message (Anthropic)' }).click();
+    await chooseOption(page.getByRole('option', { name: 'Message (Anthropic)' }));
     await page.getByRole('button', { name: 'Send one request' }).click();
     await expect.poll(() => page.getByRole('region', { name: 'The answer' }).textContent()).toContain('Allowed');
     await page.getByText('Callers that may manage policies see here').waitFor();

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { call, done, type MadeUser, makeKey, makeUser } from '../server/support/client.ts';
-import { accessibilityFaults, faultsInEveryLook, PHONE, visit } from './support/browser.ts';
+import { accessibilityFaults, chooseOption, faultsInEveryLook, PHONE, visit } from './support/browser.ts';
 import { developerKey, shoot } from './support/policies.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
@@ -58,7 +58,7 @@ describe('an explanation', () => {
   it('is requested by a form that finds its user at the server, and shows an allow as an open arch at step 18', async () => {
     const { page, problems } = await stand.asAdmin({ path: '/console/explain' });
     await page.getByRole('combobox', { name: 'User' }).fill(developer.email);
-    await page.getByRole('option', { name: new RegExp(`A person.*${developer.email}`) }).click();
+    await chooseOption(page.getByRole('option', { name: new RegExp(`A person.*${developer.email}`) }));
     const path = page.getByRole('combobox', { name: 'Path' });
     // Tab takes the option that lies under the pointer.
     await page.mouse.move(0, 0);
@@ -125,7 +125,7 @@ describe('an explanation', () => {
     await page.getByRole('radio', { name: 'API key' }).click();
     await page.getByRole('combobox', { name: 'API key' }).click();
     await page.getByRole('combobox', { name: 'API key' }).fill('explained');
-    await page.getByRole('option', { name: /^explained/ }).click();
+    await chooseOption(page.getByRole('option', { name: /^explained/ }));
     await page.getByRole('button', { name: 'Explain', exact: true }).click();
     await page.getByText("The key's scopes must cover chat:write.").waitFor();
     expect(new URL(page.url()).searchParams.get('key')).toBe(id);
@@ -378,7 +378,7 @@ describe('the access review', () => {
     await name.fill('gpt-4.1');
     await expect.poll(() => rows.filter({ hasText: 'Lena Lindqvist' }).count()).toBe(0);
     await page.getByRole('combobox', { name: 'Permission' }).fill('chat:w');
-    await page.getByRole('option', { name: 'chat:write' }).click();
+    await chooseOption(page.getByRole('option', { name: 'chat:write' }));
     await expect.poll(() => new URL(page.url()).searchParams.get('permission')).toBe('chat:write');
     await rows.filter({ hasText: 'developer' }).first().waitFor();
     await shown(developer.email);

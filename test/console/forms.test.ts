@@ -3,7 +3,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done, makeKey, makeUser } from '../server/support/client.ts';
-import { visit } from './support/browser.ts';
+import { chooseOption, visit } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -283,7 +283,7 @@ describe('a form that is sent several times before the answer', () => {
     const description = drawer.getByRole('textbox', { name: 'Description' });
     await description.fill('made once');
     await drawer.getByRole('searchbox', { name: 'Search: Scopes' }).fill('models:read');
-    await drawer.getByRole('option', { name: 'models:read' }).click();
+    await chooseOption(drawer.getByRole('option', { name: 'models:read' }));
     await drawer.getByRole('button', { name: 'Create key' }).dblclick();
     await description.press('Enter');
     await description.press('Control+Enter');

@@ -4,7 +4,7 @@ import { EMPTY_ISSUER, newIssuerOf } from '../../console/src/screens/issuer/draf
 import { filledBy, TEMPLATE_IDS, templateOf } from '../../console/src/screens/issuer/templates.ts';
 import { call, type Decider, decider, done } from '../server/support/client.ts';
 import { makeIssuerKey, signToken } from '../support/issuer.ts';
-import { accessibilityFaults, faultsInEveryLook, untilSettled, visit } from './support/browser.ts';
+import { accessibilityFaults, chooseOption, faultsInEveryLook, untilSettled, visit } from './support/browser.ts';
 import { shoot } from './support/policies.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
@@ -86,7 +86,7 @@ describe('an issuer', () => {
     const drawer = page.getByRole('dialog');
     await field(drawer, 'Description').fill('The indexer');
     await drawer.getByRole('searchbox', { name: 'Search: Scopes' }).fill('chat:read');
-    await drawer.getByRole('option', { name: 'chat:read' }).click();
+    await chooseOption(drawer.getByRole('option', { name: 'chat:read' }));
     expect(await drawer.getByRole('combobox', { name: 'Issuer' }).inputValue()).toBe('cluster');
     await field(drawer, 'Subject').fill(POD);
     await shoot(page, 'new key with proof');
@@ -157,7 +157,7 @@ describe('an issuer', () => {
     await addTag(mapping, 'is one of', 'readers');
     await mapping.getByRole('button', { name: 'Add a role' }).click();
     await page.getByRole('dialog').getByRole('searchbox').fill('issuer-reader');
-    await page.getByRole('option', { name: 'issuer-reader' }).click();
+    await chooseOption(page.getByRole('option', { name: 'issuer-reader' }));
     const grants = page.getByRole('region', { name: 'What it grants' });
     await grants.getByText('If /realm_access/roles is readers:').waitFor();
     await grants.getByText('Users with this role may see models.').waitFor();
@@ -214,7 +214,7 @@ describe('an issuer', () => {
     const defaults = page.getByRole('group', { name: 'Roles of every user' });
     await defaults.getByRole('button', { name: 'Add a role' }).click();
     await page.getByRole('dialog').getByRole('searchbox').fill('developer');
-    await page.getByRole('option', { name: 'developer' }).click();
+    await chooseOption(page.getByRole('option', { name: 'developer' }));
     await page.getByRole('button', { name: 'Save issuer' }).click();
     await page.getByRole('status').filter({ hasText: 'some that you do not have' }).waitFor();
     await defaults.getByRole('button', { name: /^developer/ }).waitFor();

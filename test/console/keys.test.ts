@@ -2,7 +2,7 @@ import type { Locator } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done, makeKey, makeUser } from '../server/support/client.ts';
 import { becomes } from '../server/support/eventually.ts';
-import { applyLook, DESKTOP, faultsInEveryLook, PHONE, visit } from './support/browser.ts';
+import { applyLook, chooseOption, DESKTOP, faultsInEveryLook, PHONE, visit } from './support/browser.ts';
 import { expectFocus, tabTo } from './support/keyboard.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
@@ -47,7 +47,7 @@ describe('a key', () => {
     await drawer.getByRole('textbox', { name: 'Name' }).fill('made here');
     await drawer.getByRole('textbox', { name: 'Description' }).fill('tests the console');
     await drawer.getByRole('searchbox', { name: 'Search: Scopes' }).fill('models');
-    await drawer.getByRole('option', { name: 'models:read' }).click();
+    await chooseOption(drawer.getByRole('option', { name: 'models:read' }));
     await drawer.getByRole('radio', { name: '30 days' }).click();
     await drawer.getByRole('button', { name: 'Create key' }).click();
     const shown = page.getByRole('alertdialog');
@@ -180,7 +180,7 @@ describe('a key', () => {
     const drawer = page.getByRole('dialog', { name: 'Create key' });
     await drawer.getByRole('textbox', { name: 'Description' }).fill('for ever');
     await drawer.getByRole('searchbox', { name: 'Search: Scopes' }).fill('models:read');
-    await drawer.getByRole('option', { name: 'models:read' }).click();
+    await chooseOption(drawer.getByRole('option', { name: 'models:read' }));
     await drawer.getByRole('radio', { name: 'Never' }).click();
     await drawer.getByRole('button', { name: 'Create key' }).click();
     // Before the answer, the form takes no input.
@@ -208,7 +208,7 @@ describe('the edit of a key', () => {
     await drawer.getByRole('textbox', { name: 'Name' }).first().fill('edited');
     await drawer.getByRole('textbox', { name: 'Requests a minute' }).fill('60');
     await drawer.getByRole('searchbox', { name: 'Search: Scopes' }).fill('chat:write');
-    await drawer.getByRole('option', { name: 'chat:write' }).click();
+    await chooseOption(drawer.getByRole('option', { name: 'chat:write' }));
     await drawer.getByRole('radiogroup', { name: 'Which models' }).getByRole('radio', { name: 'Only these' }).click();
     await drawer.getByRole('textbox', { name: 'Names of models' }).fill('phi-*');
     await drawer.getByRole('button', { name: 'Add a pair' }).click();
@@ -301,7 +301,7 @@ describe('the edit of a key', () => {
     const { page, problems } = await stand.signIn({ person, path: `/console/keys?open=${id}&act=edit` });
     const drawer = page.getByRole('dialog', { name: /^Edit/ });
     await drawer.getByRole('searchbox', { name: 'Search: Scopes' }).fill('admin:keys');
-    await drawer.getByRole('option', { name: 'admin:keys' }).click();
+    await chooseOption(drawer.getByRole('option', { name: 'admin:keys' }));
     await drawer.getByRole('button', { name: 'Save' }).click();
     await drawer.getByRole('status').filter({ hasText: 'admin:keys' }).first().waitFor();
     await drawer.getByRole('button', { name: 'Remove admin:keys' }).waitFor();

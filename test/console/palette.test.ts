@@ -3,7 +3,7 @@ import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { searchOf } from '../../console/src/api/search-text.ts';
 import { done, makeUser } from '../server/support/client.ts';
-import { applyLook, cutTexts, faultsInEveryLook, PHONE } from './support/browser.ts';
+import { applyLook, chooseOption, cutTexts, faultsInEveryLook, PHONE } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -112,7 +112,7 @@ describe('the palette', () => {
         expect.stringMatching(new RegExp(`^/v1/iam/${kind}\\?(?=.*q=fraud)(?=.*limit=5)`)),
       ),
     );
-    await page.getByRole('option', { name: /^fraud-scoring/ }).click();
+    await chooseOption(page.getByRole('option', { name: /^fraud-scoring/ }));
     await expect.poll(() => addressOf(page)).toBe(`/console/keys?open=${made.key}`);
     expect(problems).toEqual([]);
   });
@@ -122,7 +122,7 @@ describe('the palette', () => {
     await page.keyboard.press('Control+k');
     await field(page).fill('jonas');
     await page.getByRole('option', { name: /^Jonas Brandt jonas.brandt@halden.example/ }).waitFor();
-    await page.getByRole('option', { name: 'Show the keys of Jonas Brandt' }).click();
+    await chooseOption(page.getByRole('option', { name: 'Show the keys of Jonas Brandt' }));
     await expect.poll(() => addressOf(page)).toBe(`/console/keys?user=${made.user}`);
     expect(problems).toEqual([]);
   });
@@ -144,7 +144,7 @@ describe('the palette', () => {
     await field(page).fill(made.key);
     await page.getByRole('option', { name: /^fraud-scoring/ }).waitFor();
     await field(page).fill(made.user);
-    await page.getByRole('option', { name: /^Jonas Brandt/ }).click();
+    await chooseOption(page.getByRole('option', { name: /^Jonas Brandt/ }));
     await expect.poll(() => addressOf(page)).toBe(`/console/users/${made.user}`);
     expect(problems).toEqual([]);
   });
@@ -245,7 +245,7 @@ describe('the keys of the console', () => {
     const drawer = page.getByRole('dialog');
     await drawer.getByRole('textbox', { name: 'Description' }).fill('by keys, from a list');
     await drawer.getByRole('searchbox', { name: 'Search: Scopes' }).fill('models:read');
-    await drawer.getByRole('option', { name: 'models:read' }).click();
+    await chooseOption(drawer.getByRole('option', { name: 'models:read' }));
     await page.keyboard.press('Control+Enter');
     await page.getByRole('button', { name: 'I have saved it' }).click();
     await page.getByRole('row', { name: 'by keys, from a list' }).getByText('models:read').waitFor();

@@ -1,6 +1,14 @@
 import { describe, expect } from 'vitest';
 import { call, done, makeUser } from '../server/support/client.ts';
-import { accessibilityFaults, applyLook, faultsInEveryLook, PHONE, untilSettled, visit } from './support/browser.ts';
+import {
+  accessibilityFaults,
+  applyLook,
+  chooseOption,
+  faultsInEveryLook,
+  PHONE,
+  untilSettled,
+  visit,
+} from './support/browser.ts';
 import { ask, chooseAction, developerKey, shoot } from './support/policies.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
@@ -101,7 +109,7 @@ describe('the editor of a policy', () => {
     const clockOf = page.getByRole('combobox', { name: 'On the clock of' });
     await clockOf.click();
     await clockOf.pressSequentially('Europe/Berl');
-    await page.getByRole('option', { name: 'Europe/Berlin' }).click();
+    await chooseOption(page.getByRole('option', { name: 'Europe/Berlin' }));
     await page.getByText('(Europe/Berlin)').waitFor();
 
     const resources = page.getByRole('textbox', { name: 'Resources' });
@@ -143,7 +151,7 @@ describe('the editor of a policy', () => {
     const { page, problems } = await stand.asAdmin({ path: '/console/policies/attached-here' });
     await page.getByText('to no role yet, because none is attached.').waitFor();
     await page.getByRole('searchbox', { name: 'Search: Roles' }).fill('developer');
-    await page.getByRole('option', { name: 'developer' }).click();
+    await chooseOption(page.getByRole('option', { name: 'developer' }));
     await page.getByText('Denies chat history to developers.').waitFor();
     await page.getByRole('button', { name: 'Save policy' }).click();
     await page.getByText('Saved. It is in force').waitFor();
@@ -243,7 +251,7 @@ describe('the editor of a policy', () => {
     await page.getByRole('radio', { name: 'Holders of roles' }).click();
     await page.getByText('The policy is attached to no role. It applies to no request until you choose one.').waitFor();
     await page.getByRole('searchbox', { name: 'Search: Roles' }).fill('auditors-of');
-    await page.getByRole('option', { name: 'auditors-of-chat' }).click();
+    await chooseOption(page.getByRole('option', { name: 'auditors-of-chat' }));
     await page.getByText('Allows chat history to holders of auditors-of-chat.').waitFor();
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('analysts-read');
     await page.getByRole('button', { name: 'Create policy' }).click();
@@ -376,7 +384,7 @@ describe('the screens of policies', () => {
     await untilSettled(page);
     await page.getByRole('combobox', { name: 'User' }).click();
     await page.getByRole('combobox', { name: 'User' }).fill('Frieda Looked At');
-    await page.getByRole('option', { name: /^Frieda Looked At/ }).click();
+    await chooseOption(page.getByRole('option', { name: /^Frieda Looked At/ }));
     await page.getByRole('button', { name: 'Try it' }).click();
     await page.getByText(/^With this draft/).waitFor();
     await chooseAction(page, 'chat:*');

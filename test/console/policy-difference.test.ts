@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done, makeKey, makeUser } from '../server/support/client.ts';
+import { chooseOption } from './support/browser.ts';
 import { chooseAction } from './support/policies.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
@@ -199,7 +200,7 @@ describe('a request to try', () => {
     await page.getByRole('button', { name: 'Choose a request' }).click();
     await page.getByRole('radio', { name: 'API key' }).click();
     await page.getByRole('combobox', { name: 'API key' }).fill('nightly chat');
-    await page.getByRole('option', { name: /^nightly chat/ }).click();
+    await chooseOption(page.getByRole('option', { name: /^nightly chat/ }));
     await page.getByRole('button', { name: 'Try it' }).click();
     const outcomes = page.getByRole('listitem').filter({ hasText: /As things are|With this draft/ });
     await outcomes.nth(1).waitFor();

@@ -1,7 +1,15 @@
 import { afterAll, describe, expect } from 'vitest';
 import { summaryOf } from '../../console/src/screens/roles/summary.ts';
 import { call, type Decider, decider, done, makeKey, makeUser } from '../server/support/client.ts';
-import { accessibilityFaults, applyLook, cutTexts, DESKTOP, faultsInEveryLook, visit } from './support/browser.ts';
+import {
+  accessibilityFaults,
+  applyLook,
+  chooseOption,
+  cutTexts,
+  DESKTOP,
+  faultsInEveryLook,
+  visit,
+} from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -67,12 +75,12 @@ describe('the role editor', () => {
   it('says at once which pattern nothing needs, and counts only what something needs', async () => {
     const { page, problems } = await stand.asAdmin({ path: '/console/new-role' });
     await page.getByRole('searchbox', { name: /Permissions/ }).fill('rag:querry');
-    await page.getByRole('option', { name: 'rag:querry' }).click();
+    await chooseOption(page.getByRole('option', { name: 'rag:querry' }));
     await page.getByText('Covers no action that anything needs.').waitFor();
     await page.getByText('No route and no endpoint needs what rag:querry names.').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     await page.getByRole('searchbox', { name: /Permissions/ }).fill('admin:*');
-    await page.getByRole('option', { name: 'admin:*' }).click();
+    await chooseOption(page.getByRole('option', { name: 'admin:*' }));
     const { body } = await manage('GET', '/v1/iam/permissions?pattern=admin:*&limit=1&count=true');
     await page.getByText(`Covers ${String(body['total'])} actions:`).waitFor();
     expect(problems).toEqual([]);
@@ -86,7 +94,7 @@ describe('the role editor', () => {
     await page.getByRole('button', { name: 'Create a role' }).click();
     await page.getByRole('button', { name: 'Try again' }).waitFor();
     await page.getByRole('searchbox', { name: /Permissions/ }).fill('reports:read');
-    await page.getByRole('option', { name: 'reports:read' }).click();
+    await chooseOption(page.getByRole('option', { name: 'reports:read' }));
     await page.unroute('**/v1/iam/permissions*');
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByText('No route and no endpoint needs what reports:read names.').waitFor();
@@ -118,7 +126,7 @@ describe('a role with a pattern that nothing needs', () => {
     expect(await accessibilityFaults(page)).toEqual([]);
     await page.getByRole('button', { name: 'Remove rag:querry' }).click();
     await page.getByRole('searchbox', { name: /Permissions/ }).fill('rag:query');
-    await page.getByRole('option', { name: 'rag:query' }).click();
+    await chooseOption(page.getByRole('option', { name: 'rag:query' }));
     await page.getByRole('button', { name: 'Save role' }).click();
     await page.getByText('Saved. It holds').waitFor();
     await expect.poll(() => page.getByText('rag:querry').count()).toBe(0);
@@ -146,11 +154,11 @@ describe('a role', () => {
     await page.getByText('A name must be 1 to 63').waitFor();
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('phi-users');
     await page.getByRole('searchbox', { name: 'Search: Permissions' }).fill('see models');
-    await page.getByRole('option', { name: 'models:read' }).click();
+    await chooseOption(page.getByRole('option', { name: 'models:read' }));
     await page.getByRole('searchbox', { name: 'Search: Permissions' }).fill('Chat Read');
     await page.getByText('Write *, or resource:action').waitFor();
     await page.getByRole('searchbox', { name: 'Search: Permissions' }).fill('chat:*');
-    await page.getByRole('option', { name: 'chat:*' }).click();
+    await chooseOption(page.getByRole('option', { name: 'chat:*' }));
     await page.getByText('Covers 3 actions').waitFor();
     await page.getByRole('radiogroup', { name: 'Which models' }).getByRole('radio', { name: 'Only these' }).click();
     const names = page.getByRole('textbox', { name: 'Names of models' });
@@ -245,7 +253,7 @@ describe('a role', () => {
     const { page, problems } = await stand.signIn({ person: author, path: '/console/new-role' });
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('too-much');
     await page.getByRole('searchbox', { name: 'Search: Permissions' }).fill('finetuning:*');
-    await page.getByRole('option', { name: 'finetuning:*' }).click();
+    await chooseOption(page.getByRole('option', { name: 'finetuning:*' }));
     await page.getByRole('button', { name: 'Create role' }).click();
     await page.getByRole('status').filter({ hasText: 'some that you do not have' }).waitFor();
     expect(await page.getByRole('textbox', { name: 'Name', exact: true }).inputValue()).toBe('too-much');

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { ADMIN, done, makeKey, makeUser } from '../server/support/client.ts';
-import { applyLook, faultsInEveryLook, PHONE } from './support/browser.ts';
+import { applyLook, chooseOption, faultsInEveryLook, PHONE } from './support/browser.ts';
 import { type ConsoleStand, enter, it } from './support/stand.ts';
 
 const MANY = 24;
@@ -58,7 +58,7 @@ describe('the tenant switcher', () => {
     await page.getByRole('heading', { level: 1 }).waitFor();
     await open(page);
     await field(page).fill('head');
-    await page.getByRole('option', { name: /^Head office/ }).click();
+    await chooseOption(page.getByRole('option', { name: /^Head office/ }));
     await expect.poll(() => addressOf(page)).toBe('/console/roles?tenant=north');
     expect(problems).toEqual([]);
   });
@@ -76,7 +76,7 @@ describe('the tenant switcher', () => {
     });
     await open(page);
     await field(page).fill('default');
-    await page.getByRole('option', { name: /^Default/ }).click();
+    await chooseOption(page.getByRole('option', { name: /^Default/ }));
     await page.getByRole('button', { name: /^Change the tenant: Default/ }).waitFor();
     expect([await row.count(), await page.getByText('1 key selected').count()]).toEqual([0, 0]);
     release();

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { ADMIN, call, done, login, type MadeUser, makeUser, type Person, tryLogin } from '../server/support/client.ts';
-import { accessibilityFaults, faultsInEveryLook, type Tab, visit } from './support/browser.ts';
+import { accessibilityFaults, chooseOption, faultsInEveryLook, type Tab, visit } from './support/browser.ts';
 import { type ConsoleStand, enter, it } from './support/stand.ts';
 
 /** As many as lock an account; the address may fail more often. */
@@ -69,7 +69,7 @@ describe('the list of users', () => {
     await expect.poll(() => rows.nth(1).textContent()).toContain('Bertram Deactivated');
     await page.getByRole('button', { name: 'Role', exact: true }).click();
     await page.getByRole('searchbox', { name: 'Show users with a role' }).fill('tenant-admin');
-    await page.getByRole('option', { name: 'tenant-admin' }).click();
+    await chooseOption(page.getByRole('option', { name: 'tenant-admin' }));
     await page.getByText('No user matches').waitFor();
     await expect.poll(() => new URL(page.url()).search).toBe('?status=deactivated&role=tenant-admin');
     await page.getByRole('button', { name: 'Show users by what the directory says' }).click();
@@ -93,7 +93,7 @@ describe('the list of users', () => {
     await page.getByText('3 users selected').waitFor();
     await page.getByRole('button', { name: 'Add a role' }).click();
     const question = page.getByRole('alertdialog');
-    await question.getByRole('option', { name: /^auditor\b/ }).click();
+    await chooseOption(question.getByRole('option', { name: /^auditor\b/ }));
     await expect.poll(() => question.getByText('will be changed').count()).toBe(3);
     await question.getByRole('button', { name: 'Add to 3 users' }).click();
     await question.waitFor({ state: 'detached' });
@@ -133,7 +133,7 @@ describe('the list of users', () => {
       await page.getByRole('button', { name: 'Select all 60 that match' }).click();
       await page.getByText('All 60 users that match are selected').waitFor();
       await page.getByRole('button', { name: action }).click();
-      if (role !== undefined) await question.getByRole('option', { name: role }).click();
+      if (role !== undefined) await chooseOption(question.getByRole('option', { name: role }));
       await question.getByRole('button', { name: confirmation }).click();
       await question.waitFor({ state: 'detached' });
     };
@@ -164,7 +164,7 @@ describe('creating a user', () => {
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Grace Link');
     await page.getByRole('textbox', { name: 'Department' }).fill('Compilers');
     await page.getByRole('searchbox', { name: 'Search: Roles' }).fill('developer');
-    await page.getByRole('option', { name: 'developer' }).click();
+    await chooseOption(page.getByRole('option', { name: 'developer' }));
     await page.getByRole('button', { name: 'Create user' }).click();
     await page.getByRole('button', { name: 'Copy link' }).click();
     const link = await page.evaluate<string>('navigator.clipboard.readText()');
@@ -242,7 +242,7 @@ describe('one user', () => {
     expect(await explained(user)).toBe('insufficient_permission');
     const tab = await openEdit(user.id);
     const { page } = tab;
-    await page.getByRole('option', { name: /^auditor\b/ }).click();
+    await chooseOption(page.getByRole('option', { name: /^auditor\b/ }));
     await save(page);
     await page.getByRole('link', { name: 'auditor' }).first().waitFor();
     await expect.poll(() => explained(user)).toBe('allowed');
@@ -580,7 +580,7 @@ describe('the role picker', () => {
     const tab = await openEdit(user.id);
     const { page } = tab;
     await page.getByRole('searchbox', { name: 'Search: Roles' }).fill('zz-last');
-    await page.getByRole('option').first().filter({ hasText: 'zz-last' }).click();
+    await chooseOption(page.getByRole('option').first().filter({ hasText: 'zz-last' }));
     await save(page);
     expect((await manage('GET', `/v1/iam/users/${user.id}`)).body['roles']).toEqual(['developer', 'zz-last']);
     expect(tab.problems).toEqual([]);

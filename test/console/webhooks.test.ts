@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done } from '../server/support/client.ts';
-import { faultsInEveryLook, visit } from './support/browser.ts';
+import { chooseOption, faultsInEveryLook, visit } from './support/browser.ts';
 import { shoot } from './support/policies.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
@@ -32,9 +32,9 @@ describe('a webhook', () => {
     const drawer = page.getByRole('dialog');
     await field(drawer, 'Address').fill(URL_OF_NONE);
     await drawer.getByText('Choose at least one event.').first().waitFor();
-    await drawer.getByRole('option', { name: /^budget\.\*/ }).click();
+    await chooseOption(drawer.getByRole('option', { name: /^budget\.\*/ }));
     await drawer.getByRole('searchbox', { name: 'Search: Events' }).fill('audit.role.update');
-    await drawer.getByRole('option', { name: /^audit\.role\.update/ }).click();
+    await chooseOption(drawer.getByRole('option', { name: /^audit\.role\.update/ }));
     await shoot(page, 'new webhook');
     await drawer.getByRole('button', { name: 'Add webhook' }).click();
     const dialog = page.getByRole('alertdialog');

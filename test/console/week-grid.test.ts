@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { done } from '../server/support/client.ts';
-import { PHONE, untilSettled } from './support/browser.ts';
+import { chooseOption, PHONE, untilSettled } from './support/browser.ts';
 import { expectFocus, tabTo } from './support/keyboard.ts';
 import { ask, chooseAction, developerKey } from './support/policies.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
@@ -50,7 +50,7 @@ describe('a policy drawn in the week grid', () => {
     await chooseAction(page, 'chat:*');
     await page.getByRole('radio', { name: 'Holders of roles' }).click();
     await page.getByRole('searchbox', { name: 'Search: Roles' }).fill('developer');
-    await page.getByRole('option', { name: 'developer' }).click();
+    await chooseOption(page.getByRole('option', { name: 'developer' }));
     await page.getByRole('button', { name: 'Hours of the week' }).click();
     await page.getByText('Denies chat outside Mon-Fri 08:00-18:00 (UTC) to developers.').waitFor();
 

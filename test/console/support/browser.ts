@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { type Browser, type BrowserContext, chromium, type Page, type Request } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, type Locator, type Page, type Request } from 'playwright-core';
 import { expect, onTestFinished, TestRunner } from 'vitest';
 import { findParts } from '../../directory/servers/packages.ts';
 
@@ -254,18 +254,21 @@ export async function untilSettled(page: Page): Promise<void> {
 }
 
 /**
- * Chooses an option of a list by the pointer. A list takes its place after it has opened. A click before that would scroll the
- * form below, which closes the list.
+ * Chooses an option of a list by the pointer. A list takes its place after it has opened, and again when its options change.
+ * A click before that would scroll the form below, which closes the list.
  */
-export async function chooseOption(page: Page, name: string): Promise<void> {
-  const option = page.getByRole('option', { name });
+export async function chooseOption(option: Locator): Promise<void> {
+  let before = '';
   await expect
     .poll(async () => {
-      const { x = 0, y = 0, width = 0, height = 0 } = (await option.boundingBox()) ?? {};
+      const box = await option.boundingBox();
+      const isStill = JSON.stringify(box) === before;
+      before = JSON.stringify(box);
+      const { x = 0, y = 0, width = 0, height = 0 } = box ?? {};
       const shown = `document.elementFromPoint(${x + width / 2}, ${y + height / 2})?.closest('[role=option]')?.textContent`;
-      return page.evaluate(shown);
+      return isStill && (await option.page().evaluate(shown)) === (await option.textContent());
     })
-    .toBe(await option.textContent());
+    .toBe(true);
   await option.click();
 }
 

@@ -2,6 +2,7 @@
 
 import type { Page } from 'playwright-core';
 import { makeKey, makeUser } from '../../server/support/client.ts';
+import { chooseOption } from './browser.ts';
 import type { ConsoleStand } from './stand.ts';
 
 /** Returns the answer of Envoy to a request with the key: the status, and the policy that denied. */
@@ -22,7 +23,7 @@ export async function developerKey({
 
 export async function chooseAction(page: Page, pattern: string): Promise<void> {
   await page.getByRole('searchbox', { name: 'Search: Actions' }).fill(pattern);
-  await page.getByRole('option', { name: pattern, exact: false }).first().click();
+  await chooseOption(page.getByRole('option', { name: pattern, exact: false }).first());
 }
 
 /** Saves a picture in the folder that POSTERN_TEST_PICTURES names. */
