@@ -1,20 +1,13 @@
 /** Notices about budgets of money that name models without a price, whose requests cost 0. */
 
-import { compilePrices, type PriceTable } from '../../decision/prices.ts';
-import { readPrices } from '../../store/price-lists.ts';
-import type { Queryable } from '../../store/queryable.ts';
+import type { PriceTable } from '../../decision/prices.ts';
 import { type Notice, type Noticed, noticed } from '../permissions/notices.ts';
 import { MAX_NOTICES } from '../schema/resource-parts.ts';
 import type { BudgetResource } from './entity.ts';
 
-/** Adds the notices. It reads the prices only if a budget of money names models. */
-export async function noticedBudgets(
-  q: Queryable,
-  budgets: readonly BudgetResource[],
-): Promise<readonly (BudgetResource & Noticed)[]> {
-  if (!budgets.some(({ unit, models }) => unit === 'money' && models !== null)) return budgets;
-  const table = compilePrices(await readPrices(q));
-  return budgets.map((budget) => ({ ...budget, ...noticed(noticesOf(budget, table)) }));
+/** Adds the notices. */
+export function noticedBudget(budget: BudgetResource, prices: PriceTable): BudgetResource & Noticed {
+  return { ...budget, ...noticed(noticesOf(budget, prices)) };
 }
 
 function noticesOf({ unit, models }: BudgetResource, table: PriceTable): readonly Notice[] {

@@ -1,18 +1,22 @@
 /** Reads budgets, with their spent amounts. */
 
+import type { PriceTable } from '../../decision/prices.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { orNotFound, requestedId } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { type BudgetFilter, type BudgetResource, budgetResource } from './entity.ts';
-import { noticedBudgets } from './notices.ts';
+import { noticedBudget } from './notices.ts';
 import { countBudgets, findBudget, listBudgets } from './queries.ts';
 import { breakdownOf, statesOf } from './state.ts';
 import { zonesOf } from './state-queries.ts';
 
-type ReadParts = Pick<AdminParts, 'db'>;
+export interface BudgetReadParts extends Pick<AdminParts, 'db'> {
+  /** The price list in force. */
+  readonly priceTable: () => PriceTable;
+}
 
 export async function listBudgetsPage(
-  { db: { knex } }: ReadParts,
+  { db: { knex }, priceTable }: BudgetReadParts,
   caller: Caller,
   query: ListQuery & BudgetFilter,
 ): Promise<List<BudgetResource>> {
@@ -32,20 +36,18 @@ export async function listBudgetsPage(
     page.data.map(({ tenant_id }) => tenant_id),
   );
   const stateOf = await statesOf(knex, page.data, (tenant) => zones.get(tenant), caller.nowMs);
-  const data = await noticedBudgets(
-    knex,
-    page.data.map((row) => budgetResource(row, stateOf(row))),
-  );
-  return { ...page, data };
+  return { ...page, data: page.data.map((row) => noticedBudget(budgetResource(row, stateOf(row)), priceTable())) };
 }
 
 /** @throws Refusal `not_found` */
-export async function getBudget({ db: { knex } }: ReadParts, caller: Caller, text: string): Promise<BudgetResource> {
+export async function getBudget(
+  { db: { knex }, priceTable }: BudgetReadParts,
+  caller: Caller,
+  text: string,
+): Promise<BudgetResource> {
   const row = orNotFound(await findBudget(knex, caller.tenant, requestedId('bud', text)), 'budget');
   const zone = (await zonesOf(knex, [row.tenant_id])).get(row.tenant_id);
   const stateOf = await statesOf(knex, [row], () => zone, caller.nowMs);
   const state = { ...stateOf(row), ...(await breakdownOf(knex, row, zone, caller.nowMs)) };
-  const budget = budgetResource(row, state);
-  const [noticed = budget] = await noticedBudgets(knex, [budget]);
-  return noticed;
+  return noticedBudget(budgetResource(row, state), priceTable());
 }

@@ -8,7 +8,7 @@ import type { AdminParts } from '../caller/caller.ts';
 import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/schemas.ts';
 import { budgetChanges, budgetFilter, budgetReset, newBudget, ShownBudget } from './entity.ts';
 import { budgetPreview, previewBudget } from './preview.ts';
-import { getBudget, listBudgetsPage } from './read.ts';
+import { type BudgetReadParts, getBudget, listBudgetsPage } from './read.ts';
 import { createBudget, deleteBudget, resetBudget, updateBudget } from './write.ts';
 
 const listing = Type.Object({ ...countedPage, ...tenantFilter, ...budgetFilter.properties }, closed);
@@ -22,7 +22,7 @@ const budgets = resourceEndpoints({
   permission: 'admin:budgets',
 });
 
-export function budgetEndpoints(parts: AdminParts): readonly Endpoint[] {
+export function budgetEndpoints(parts: AdminParts & BudgetReadParts): readonly Endpoint[] {
   return [
     budgets.list({
       operationId: 'listBudgets',
