@@ -117,7 +117,10 @@ export class AccessTokens implements TokenVerifier {
     return hasOwnHeader(token);
   }
 
-  /** Only a token that is otherwise valid counts as expired. */
+  /**
+   * Only a token that is otherwise valid counts as expired. One that is not valid yet, because the clock of its issuer
+   * is ahead, is returned with `validFromMs`: the caller compares it, because the result is kept longer than that.
+   */
   async verify(token: string): Promise<VerifiedToken> {
     const parts = readTokenForm(token);
     if (parts === undefined) {
@@ -134,13 +137,9 @@ export class AccessTokens implements TokenVerifier {
     if (claims === undefined) {
       return MALFORMED;
     }
-    const nowMs = this.#parts.clock();
     const validFromMs = claims.iat * 1000 - CLOCK_TOLERANCE_MS;
     const validUntilMs = claims.exp * 1000 + CLOCK_TOLERANCE_MS;
-    if (nowMs < validFromMs) {
-      return MALFORMED;
-    }
-    if (nowMs >= validUntilMs) {
+    if (this.#parts.clock() >= validUntilMs) {
       return EXPIRED;
     }
     const { sessionId, subject } = claims;

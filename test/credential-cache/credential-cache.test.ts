@@ -364,6 +364,17 @@ describe('changes', () => {
     expect(await outcome(world, developersToken)).toBe('signature');
   });
 
+  test('a token of a server whose clock is ahead is rejected until its time, and accepted from then on', async () => {
+    const world = aLive();
+    const early = { kind: 'token', token: 'early', digest: 'digest of early' } as const;
+    const times = { validFromMs: NOW + 1000, validUntilMs: NOW + 5000 };
+    world.verifier.known.set('early', { kind: 'valid', userId: DEVELOPER, sessionId: SESSION, ...times });
+    expect(await outcome(world, early, NOW)).toBe('malformed');
+    expect(await outcome(world, early, NOW + 999)).toBe('malformed');
+    expect(await outcome(world, early, NOW + 1000)).toBe('proved');
+    expect(world.verifier.verified).toBe(1);
+  });
+
   test.each(['flush', 'forget'] as const)('after a %s nothing from before is used', async (how) => {
     const world = aLive();
     for (const credential of [owned, developersToken]) await resolve(world, credential);

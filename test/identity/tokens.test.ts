@@ -118,13 +118,17 @@ describe('an access token', () => {
     ['just before its expiry and the tolerance', 3_605_000 - 1, 'valid'],
     ['from its expiry and the tolerance', 3_605_000, 'expired'],
     ['at most 5 s before it was issued', -5000, 'valid'],
-    ['earlier', -5001, 'invalid'],
   ])('is judged by the clock: %s', async (_, offsetMs, kind) => {
     const { token } = await issue();
     time.nowMs = NOW + offsetMs;
     const verified = await tokens.verify(token);
     time.nowMs = NOW;
     expect(verified.kind).toBe(kind);
+  });
+
+  it('of a server whose clock is ahead has the time from which it is valid, so that its rejection is not kept', async () => {
+    const { token } = await tokens.issue({ userId: USER, ...TERMS, nowMs: NOW + 31_000 });
+    expect(await tokens.verify(token)).toMatchObject({ kind: 'valid', validFromMs: NOW + 26_000 });
   });
 
   it('is expired only when all else is right: of a wrong signature or issuer it is invalid', async () => {
@@ -170,7 +174,6 @@ describe('the claims of a token, even when our own key signed them', () => {
     ['exp too large for a clock', { exp: 1e300 }],
     ['a fraction in exp', { exp: CLAIMS.exp + 0.5 }],
     ['iat as text', { iat: String(CLAIMS.iat) }],
-    ['iat in the future', { iat: NOW / 1000 + 31 }],
     ['nbf', { nbf: CLAIMS.iat }],
     ['a scope without nbf', { scope: 'chat:write' }],
     ['a scope with another nbf', { scope: 'chat:write', nbf: 0 }],
