@@ -3,7 +3,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { costOf, type Price } from '../../src/decision/prices.ts';
+import { parseTenantId } from '../../src/domain/ids.ts';
 import { BUDGET_PERIODS, BUDGET_UNITS } from '../../src/domain/records.ts';
+import { lockTenants } from '../../src/iam/setup/queries.ts';
 import { periodAt } from '../../src/metering/budget-periods.ts';
 import type { Charge, OpenRequest, Settlement } from '../../src/metering/ports.ts';
 import type { Database } from '../../src/store/database.ts';
@@ -356,26 +358,36 @@ describe('counters', () => {
     expect(row?.['waiting']).toEqual(['bud_new']);
   });
 
-  test('of a budget that another transaction is deleting are booked, without an alert', async () => {
-    const tenant = 'deletes';
-    await under.addBudget(tenant, { id: 'bud_gone', limit: 100, alerts: [0.5], epoch: 0 });
-    await under.store.lease('books', []);
+  /** A budget with an alert, and the end of a request that reaches it. */
+  async function anEndThatAlerts(tenant: string) {
+    const id = `bud_${tenant}`;
+    await under.addBudget(tenant, { id, limit: 100, alerts: [0.5], epoch: 0 });
+    await under.store.lease(tenant, []);
     const request: Request = {
       ...{ owner: 0, key: 1, user: 1, model: 1, prompt: 50, completion: 50, price: undefined, budgets: [] },
       ...{ isNoted: false, reporters: [], corrected: undefined },
     };
-    const period = `bud_gone ${MONTH}#0`;
-    const end = {
-      ...settlementOf(request, 1, 0),
-      processId: 'books',
-      tenant,
-      charges: [{ unit: 'tokens' as const, period }],
-    };
+    const period = `${id} ${MONTH}#0`;
+    const charges = [{ unit: 'tokens' as const, period }];
+    return { tenant, period, end: { ...settlementOf(request, 1, 0), processId: tenant, tenant, charges } };
+  }
+
+  test('do not wait for the application of a setup, also if they raise an alert', async () => {
+    const { tenant, period, end } = await anEndThatAlerts('applies');
+    await database.db.knex.transaction(async (trx) => {
+      await lockTenants(trx, [parseTenantId(tenant) ?? expect.fail()]);
+      expect(await under.store.settle(tenant, [end])).toEqual({ booked: 1, unknownProcesses: [] });
+    });
+    expect(await under.alerts(tenant)).toEqual([`${period} 0.5`]);
+  });
+
+  test('of a budget that another transaction is deleting are booked, without an alert', async () => {
+    const { tenant, period, end } = await anEndThatAlerts('deletes');
     const client = database.db.newClient();
     await client.connect();
     await client.query('begin');
-    await client.query(`delete from budgets where id = 'bud_gone'`);
-    const booked = under.store.settle('books', [end]);
+    await client.query(`delete from budgets where tenant_id = 'deletes'`);
+    const booked = under.store.settle(tenant, [end]);
     await expect
       .poll(async () => {
         const text = `select count(*)::integer as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;

@@ -30,7 +30,10 @@ export async function lockTenants(trx: Queryable, ids: readonly TenantId[]): Pro
   );
   await trx.raw('select from issuers where tenant_id = any(cast(:ids as text[])) order by id for update', { ids });
   await trx.raw('select from webhooks where tenant_id = any(cast(:ids as text[])) order by id for update', { ids });
-  await trx.raw('select from budgets where tenant_id = any(cast(:ids as text[])) order by id for update', { ids });
+  // A booking that raises an alert holds the key of its budget, and must not wait for a setup.
+  await trx.raw('select from budgets where tenant_id = any(cast(:ids as text[])) order by id for no key update', {
+    ids,
+  });
   await trx.raw('select from policies where tenant_id = any(cast(:ids as text[])) order by id for update', { ids });
 }
 
