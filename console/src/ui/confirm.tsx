@@ -1,8 +1,11 @@
+import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
+import { ProblemError } from '../../../client/index.ts';
 import { common } from '../text/en/common.ts';
 import { Button } from './button.tsx';
 import { TextField } from './field.tsx';
 import { Ask } from './overlay.tsx';
+import { Refused } from './refused.tsx';
 
 interface ConfirmProps {
   readonly title: string;
@@ -15,23 +18,24 @@ interface ConfirmProps {
   readonly word?: string | undefined;
   /** Why the action is not possible yet, for example because an input is missing; undefined: it is. */
   readonly disabledReason?: string | undefined;
-  readonly isPending: boolean;
-  readonly onConfirm: () => void;
+  /** @param isForced whether the user confirmed again what the server refused with the code of `force` */
+  readonly perform: (isForced: boolean) => Promise<unknown>;
+  /** Absent: a refused action stays refused. */
+  readonly force?: { readonly code: ProblemError['code']; readonly action: string };
   readonly onClose: () => void;
-  /** The server's refusal, shown below everything else. */
-  readonly refusal?: ReactNode;
+  /** Called after the action, when the dialog is closed: the page may no longer show what the question was about. */
+  readonly onDone?: () => unknown;
+  /** Shows the failure of the action. Default: `Refused`. */
+  readonly refusal?: (error: Error) => ReactNode;
 }
 
 /** Reports whether a text is the word as a page shows it: it shows spaces in a row as one, and both forms of an accent alike. */
-export function isTyped(text: string, word: string): boolean {
+function isTyped(text: string, word: string): boolean {
   const shown = (one: string): string => one.normalize('NFC').replaceAll(/\s+/g, ' ').trim();
   return shown(text) === shown(word);
 }
 
-/**
- * Asks before an action that takes something away. The dialog stays open until the caller closes it, so that a refusal
- * shows in it.
- */
+/** Asks before an action, and performs it. The dialog closes when it has succeeded; a failure shows in the dialog. */
 export function Confirm(props: ConfirmProps) {
   const {
     title,
@@ -40,12 +44,22 @@ export function Confirm(props: ConfirmProps) {
     tone = 'danger',
     word,
     disabledReason,
-    isPending,
-    onConfirm,
+    perform,
+    force,
     onClose,
-    refusal,
+    onDone,
+    refusal = (error) => <Refused error={error} />,
   } = props;
   const [typed, setTyped] = useState('');
+  const run = useMutation({
+    mutationFn: perform,
+    onSuccess: async () => {
+      onClose();
+      await onDone?.();
+    },
+  });
+  const { error } = run;
+  const mayForce = force !== undefined && error instanceof ProblemError && error.code === force.code;
   const mayConfirm = word === undefined || isTyped(typed, word);
   return (
     <Ask
@@ -56,11 +70,11 @@ export function Confirm(props: ConfirmProps) {
           <Button onPress={onClose}>{common.cancel}</Button>
           <Button
             tone={tone}
-            onPress={onConfirm}
-            isPending={isPending}
+            onPress={() => run.mutate(mayForce)}
+            isPending={run.isPending}
             disabledReason={mayConfirm ? disabledReason : common.typeToConfirm(word)}
           >
-            {action}
+            {mayForce ? force.action : action}
           </Button>
         </>
       }
@@ -76,7 +90,7 @@ export function Confirm(props: ConfirmProps) {
           autoFocus
         />
       )}
-      {refusal}
+      {error === null ? null : refusal(error)}
     </Ask>
   );
 }

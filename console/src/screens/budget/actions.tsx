@@ -1,6 +1,6 @@
 /** The actions on a budget. */
 
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Budget } from '../../../../client/index.ts';
@@ -13,7 +13,6 @@ import { Confirm } from '../../ui/confirm.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { Menu } from '../../ui/overlay.tsx';
-import { Refused } from '../../ui/refused.tsx';
 
 type Asking = 'switch' | 'reset' | 'delete';
 const MAX_REASON = 500;
@@ -60,23 +59,14 @@ interface QuestionProps {
 function Switch({ budget: { id, name, enabled }, onClose }: QuestionProps) {
   const { id: tenant, client } = useTenant();
   const queries = useQueryClient();
-  const run = useMutation({
-    mutationFn: () => client.request('PUT', '/v1/iam/budgets/{id}', { path: { id }, body: { enabled: !enabled } }),
-    onSuccess: async () => {
-      // First, because the question is about the state from before.
-      onClose();
-      await budgetsChanged(queries, tenant);
-    },
-  });
   return (
     <Confirm
       title={enabled ? text.disableTitle(name) : text.enableTitle(name)}
       action={enabled ? text.disable : text.enable}
       tone={enabled ? 'danger' : 'primary'}
-      isPending={run.isPending}
-      onConfirm={() => run.mutate()}
+      perform={() => client.request('PUT', '/v1/iam/budgets/{id}', { path: { id }, body: { enabled: !enabled } })}
       onClose={onClose}
-      refusal={run.isError ? <Refused error={run.error} /> : null}
+      onDone={() => budgetsChanged(queries, tenant)}
     >
       <p>{enabled ? text.disableSays : text.enableSays}</p>
     </Confirm>
@@ -87,23 +77,16 @@ function Reset({ budget: { id, name }, onClose }: QuestionProps) {
   const { id: tenant, client } = useTenant();
   const queries = useQueryClient();
   const [reason, setReason] = useState('');
-  const run = useMutation({
-    mutationFn: () =>
-      client.request('POST', '/v1/iam/budgets/{id}/reset', { path: { id }, body: { reason: reason.trim() } }),
-    onSuccess: async () => {
-      onClose();
-      await budgetsChanged(queries, tenant);
-    },
-  });
   return (
     <Confirm
       title={text.resetTitle(name)}
       action={text.reset}
-      isPending={run.isPending}
       disabledReason={reason.trim() === '' ? text.reasonNeeded : undefined}
-      onConfirm={() => run.mutate()}
+      perform={() =>
+        client.request('POST', '/v1/iam/budgets/{id}/reset', { path: { id }, body: { reason: reason.trim() } })
+      }
       onClose={onClose}
-      refusal={run.isError ? <Refused error={run.error} /> : null}
+      onDone={() => budgetsChanged(queries, tenant)}
     >
       <p>{text.resetSays}</p>
       <TextField
@@ -124,23 +107,17 @@ function Delete({ budget: { id, name }, onClose }: QuestionProps) {
   const { id: tenant, client } = useTenant();
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const run = useMutation({
-    mutationFn: () => client.request('DELETE', '/v1/iam/budgets/{id}', { path: { id } }),
-    onSuccess: async () => {
-      onClose();
-      await navigate({ to: '/budgets' });
-      await budgetsChanged(queries, tenant);
-    },
-  });
   return (
     <Confirm
       title={text.removeTitle(name)}
       action={text.remove}
       word={name}
-      isPending={run.isPending}
-      onConfirm={() => run.mutate()}
+      perform={() => client.request('DELETE', '/v1/iam/budgets/{id}', { path: { id } })}
       onClose={onClose}
-      refusal={run.isError ? <Refused error={run.error} /> : null}
+      onDone={async () => {
+        await navigate({ to: '/budgets' });
+        await budgetsChanged(queries, tenant);
+      }}
     >
       <p>{text.removeSays}</p>
     </Confirm>

@@ -1,6 +1,6 @@
 /** The actions on an issuer: its test as a button, those that take something away in a menu. */
 
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type Issuer, ProblemError } from '../../../../client/index.ts';
@@ -65,23 +65,14 @@ interface QuestionProps {
 function Switch({ issuer: { id, name, enabled }, onClose }: QuestionProps) {
   const { id: tenant, client } = useTenant();
   const queries = useQueryClient();
-  const run = useMutation({
-    mutationFn: () => client.request('PUT', '/v1/iam/issuers/{id}', { path: { id }, body: { enabled: !enabled } }),
-    onSuccess: async () => {
-      // First, because the question is about the state from before.
-      onClose();
-      await issuersChanged(queries, tenant);
-    },
-  });
   return (
     <Confirm
       title={enabled ? text.disableTitle(name) : text.enableTitle(name)}
       action={enabled ? text.disable : text.enable}
       tone={enabled ? 'danger' : 'primary'}
-      isPending={run.isPending}
-      onConfirm={() => run.mutate()}
+      perform={() => client.request('PUT', '/v1/iam/issuers/{id}', { path: { id }, body: { enabled: !enabled } })}
       onClose={onClose}
-      refusal={run.isError ? <Refused error={run.error} /> : null}
+      onDone={() => issuersChanged(queries, tenant)}
     >
       <p>{enabled ? text.disableSays : text.enableSays}</p>
     </Confirm>
@@ -91,21 +82,13 @@ function Switch({ issuer: { id, name, enabled }, onClose }: QuestionProps) {
 function Revoke({ issuer: { id, name }, onClose }: QuestionProps) {
   const { id: tenant, client } = useTenant();
   const queries = useQueryClient();
-  const run = useMutation({
-    mutationFn: () => client.request('POST', '/v1/iam/issuers/{id}/revoke-before', { path: { id }, body: {} }),
-    onSuccess: async () => {
-      onClose();
-      await issuersChanged(queries, tenant);
-    },
-  });
   return (
     <Confirm
       title={text.revokeTitle(name)}
       action={text.revoke}
-      isPending={run.isPending}
-      onConfirm={() => run.mutate()}
+      perform={() => client.request('POST', '/v1/iam/issuers/{id}/revoke-before', { path: { id }, body: {} })}
       onClose={onClose}
-      refusal={run.isError ? <Refused error={run.error} /> : null}
+      onDone={() => issuersChanged(queries, tenant)}
     >
       <p>{text.revokeSays}</p>
     </Confirm>
@@ -116,34 +99,29 @@ function Delete({ issuer: { id, name }, onClose }: QuestionProps) {
   const { id: tenant, client } = useTenant();
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const remove = useMutation({
-    mutationFn: (force: boolean) =>
-      client.request('DELETE', '/v1/iam/issuers/{id}', { path: { id }, ...(force ? { query: { force } } : {}) }),
-    onSuccess: async () => {
-      onClose();
-      await navigate({ to: '/issuers' });
-      await issuersChanged(queries, tenant);
-    },
-  });
-  const { error } = remove;
-  const isInUse = error instanceof ProblemError && error.code === 'in_use';
   return (
     <Confirm
       title={text.removeTitle(name)}
-      action={isInUse ? text.force : text.remove}
+      action={text.remove}
       word={name}
-      isPending={remove.isPending}
-      onConfirm={() => remove.mutate(isInUse)}
+      perform={(force) =>
+        client.request('DELETE', '/v1/iam/issuers/{id}', { path: { id }, ...(force ? { query: { force } } : {}) })
+      }
+      force={{ code: 'in_use', action: text.force }}
       onClose={onClose}
-      refusal={
-        isInUse ? (
+      onDone={async () => {
+        await navigate({ to: '/issuers' });
+        await issuersChanged(queries, tenant);
+      }}
+      refusal={(error) =>
+        error instanceof ProblemError && error.code === 'in_use' ? (
           <Note tone="care" isLive>
             <b>{text.inUse}.</b> {text.inUseSays}
             <Small>{error.detail}</Small>
           </Note>
-        ) : remove.isError ? (
+        ) : (
           <Refused error={error} />
-        ) : null
+        )
       }
     >
       <p>{text.removeSays}</p>

@@ -8,8 +8,7 @@ import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { keys as text } from '../../text/en/keys.ts';
 import { Button } from '../../ui/button.tsx';
-import { isTyped } from '../../ui/confirm.tsx';
-import { TextField } from '../../ui/field.tsx';
+import { Confirm } from '../../ui/confirm.tsx';
 import { Note, Small, shortened } from '../../ui/mark.tsx';
 import { Ask } from '../../ui/overlay.tsx';
 import { Problem } from '../../ui/problem.tsx';
@@ -20,33 +19,15 @@ import { keysChanged } from './queries.ts';
 export function RevokeKey({ apiKey, onClose }: { readonly apiKey: ApiKey; readonly onClose: () => void }) {
   const { id: tenant, client } = useTenant();
   const queries = useQueryClient();
-  const [typed, setTyped] = useState('');
-  const revoke = useMutation({
-    mutationFn: () => client.apiKeys.revoke(apiKey.id),
-    onSuccess: async () => {
-      onClose();
-      await keysChanged(queries, tenant, apiKey.id);
-    },
-  });
-  // A key without a secret has no last four characters.
-  const wanted = apiKey.proof === null ? apiKey.last_four : nameOf(apiKey);
   return (
-    <Ask
+    <Confirm
       title={text.revokeTitle(nameOf(apiKey))}
+      action={text.revoke}
+      // A key without a secret has no last four characters.
+      word={apiKey.proof === null ? apiKey.last_four : nameOf(apiKey)}
+      perform={() => client.apiKeys.revoke(apiKey.id)}
       onClose={onClose}
-      actions={
-        <>
-          <Button onPress={onClose}>{common.cancel}</Button>
-          <Button
-            tone="danger"
-            onPress={() => revoke.mutate()}
-            isPending={revoke.isPending}
-            disabledReason={isTyped(typed, wanted) ? undefined : common.typeToConfirm(wanted)}
-          >
-            {text.revoke}
-          </Button>
-        </>
-      }
+      onDone={() => keysChanged(queries, tenant, apiKey.id)}
     >
       <p>{text.revokeSays}</p>
       <Note tone={apiKey.last_used_at === null ? 'plain' : 'care'}>
@@ -58,16 +39,7 @@ export function RevokeKey({ apiKey, onClose }: { readonly apiKey: ApiKey; readon
           </>
         )}
       </Note>
-      <TextField
-        label={common.typeToConfirm(wanted)}
-        value={typed}
-        onChange={setTyped}
-        autoComplete="off"
-        isMono
-        autoFocus
-      />
-      {revoke.isError ? <Problem error={revoke.error} /> : null}
-    </Ask>
+    </Confirm>
   );
 }
 

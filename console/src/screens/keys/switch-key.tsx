@@ -1,12 +1,11 @@
 /** The question before a key is disabled or enabled. */
 
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import type { ApiKey } from '../../../../client/index.ts';
 import { nameOf } from '../../api/principal.tsx';
 import { useTenant } from '../../api/session.ts';
 import { keys as text } from '../../text/en/keys.ts';
 import { Confirm } from '../../ui/confirm.tsx';
-import { Problem } from '../../ui/problem.tsx';
 import { keysChanged } from './queries.ts';
 
 interface SwitchKeyProps {
@@ -19,23 +18,15 @@ export function SwitchKey({ apiKey, action, onClose }: SwitchKeyProps) {
   const { id: tenant, client } = useTenant();
   const queries = useQueryClient();
   const { id } = apiKey;
-  const run = useMutation({
-    mutationFn: () => client.request('POST', `/v1/iam/api-keys/{id}/${action}`, { path: { id } }),
-    onSuccess: async () => {
-      await keysChanged(queries, tenant, id);
-      onClose();
-    },
-  });
   const isDisabling = action === 'disable';
   return (
     <Confirm
       title={isDisabling ? text.disableTitle(nameOf(apiKey)) : text.enableTitle(nameOf(apiKey))}
       action={isDisabling ? text.disable : text.enable}
       tone={isDisabling ? 'danger' : 'primary'}
-      isPending={run.isPending}
-      onConfirm={() => run.mutate()}
+      perform={() => client.request('POST', `/v1/iam/api-keys/{id}/${action}`, { path: { id } })}
       onClose={onClose}
-      refusal={run.isError ? <Problem error={run.error} /> : null}
+      onDone={() => keysChanged(queries, tenant, id)}
     >
       <p>{isDisabling ? text.disableSays : text.enableSays}</p>
     </Confirm>

@@ -1,6 +1,6 @@
 /** Adds, changes or removes one price. The server takes the whole list, unless it has changed since it was read. */
 
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Price, Prices } from '../../../../client/index.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
@@ -12,7 +12,6 @@ import { Confirm } from '../../ui/confirm.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { Small } from '../../ui/mark.tsx';
 import { Drawer } from '../../ui/overlay.tsx';
-import { Refused } from '../../ui/refused.tsx';
 import { SaveBar } from '../../ui/save-bar.tsx';
 import { modelFault } from '../rates/rates.ts';
 import styles from './prices.module.css';
@@ -142,26 +141,24 @@ interface RemoveProps {
 
 function Remove({ loaded, removed, onClose, onRemoved }: RemoveProps) {
   const queries = useQueryClient();
-  const remove = useMutation({
-    mutationFn: () =>
-      writePrices(
-        loaded.data.prices.filter(({ models }) => models !== removed),
-        loaded.etag,
-      ),
-    onSuccess: async () => {
-      onRemoved();
-      await pricesChanged(queries);
-    },
-    onError: () => pricesChanged(queries),
-  });
   return (
     <Confirm
       title={text.removeTitle(removed)}
       action={text.remove}
-      isPending={remove.isPending}
-      onConfirm={() => remove.mutate()}
+      perform={async () => {
+        const kept = loaded.data.prices.filter(({ models }) => models !== removed);
+        try {
+          await writePrices(kept, loaded.etag);
+        } catch (error) {
+          void pricesChanged(queries);
+          throw error;
+        }
+      }}
       onClose={onClose}
-      refusal={remove.isError ? <Refused error={remove.error} /> : null}
+      onDone={async () => {
+        onRemoved();
+        await pricesChanged(queries);
+      }}
     >
       <p>{text.removeSays}</p>
     </Confirm>

@@ -3,7 +3,7 @@
  * it from all.
  */
 
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { ProblemError } from '../../../../client/index.ts';
 import { useTenant } from '../../api/session.ts';
@@ -25,25 +25,23 @@ export function DeleteRole({ name, onClose }: DeleteRoleProps) {
   const queries = useQueryClient();
   const navigate = useNavigate();
   const difference = useDifference({ remove: { roles: [name] } });
-  const remove = useMutation({
-    mutationFn: (force: boolean) =>
-      client.request('DELETE', '/v1/iam/roles/{name}', { path: { name }, ...(force ? { query: { force } } : {}) }),
-    onSuccess: async () => {
-      onClose();
-      await navigate({ to: '/roles' });
-      await rolesChanged(queries, tenant);
-    },
-  });
-  const isInUse = remove.error instanceof ProblemError && remove.error.code === 'in_use';
   return (
     <Confirm
       title={text.removeTitle(name)}
-      action={isInUse ? text.force : text.remove}
+      action={text.remove}
       word={name}
-      isPending={remove.isPending}
-      onConfirm={() => remove.mutate(isInUse)}
+      perform={(force) =>
+        client.request('DELETE', '/v1/iam/roles/{name}', { path: { name }, ...(force ? { query: { force } } : {}) })
+      }
+      force={{ code: 'in_use', action: text.force }}
       onClose={onClose}
-      refusal={isInUse ? <InUse name={name} /> : remove.isError ? <Refused error={remove.error} /> : null}
+      onDone={async () => {
+        await navigate({ to: '/roles' });
+        await rolesChanged(queries, tenant);
+      }}
+      refusal={(error) =>
+        error instanceof ProblemError && error.code === 'in_use' ? <InUse name={name} /> : <Refused error={error} />
+      }
     >
       <p>{text.removeSays}</p>
       <DifferenceOfDelete state={difference} />

@@ -2,7 +2,7 @@
  * The confirmation before a tenant is suspended, activated or deleted. The dialog shows a rejection with the next step.
  */
 
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ProblemError, type Tenant } from '../../../../client/index.ts';
@@ -28,30 +28,22 @@ const TITLES = { suspend: text.suspendTitle, activate: text.activateTitle, delet
 export function TenantAsk({ tenant: { id, name }, kind, onClose }: TenantAskProps) {
   const actingIn = useTenant().id;
   const queries = useQueryClient();
-  const act = useMutation({
-    mutationFn: (force: boolean) => doneTo(kind, id, force),
-    onSuccess: async () => {
-      onClose();
-      await tenantChanged(queries, actingIn, id);
-    },
-  });
-  const code = act.error instanceof ProblemError ? act.error.code : undefined;
-  const isOwn = code === 'would_lock_out';
   return (
     <Confirm
       title={TITLES[kind](name)}
-      action={isOwn ? text.force : text[kind]}
+      action={text[kind]}
       tone={kind === 'activate' ? 'primary' : 'danger'}
       word={kind === 'activate' ? undefined : id}
-      isPending={act.isPending}
-      onConfirm={() => act.mutate(isOwn)}
+      perform={(force) => doneTo(kind, id, force)}
+      force={{ code: 'would_lock_out', action: text.force }}
       onClose={onClose}
-      refusal={
+      onDone={() => tenantChanged(queries, actingIn, id)}
+      refusal={(error) => (
         <>
-          {act.isError ? <Problem error={act.error} /> : null}
-          {code === undefined ? null : wayOn(code, id)}
+          <Problem error={error} />
+          {error instanceof ProblemError ? wayOn(error.code, id) : null}
         </>
-      }
+      )}
     >
       <Says kind={kind} />
     </Confirm>

@@ -27,10 +27,7 @@ export function Actions({ user, onEdit }: { readonly user: User; readonly onEdit
   const reset = useMutation({
     mutationFn: (password?: string) =>
       client.users.resetPassword(user.id, password === undefined ? {} : { current_password: password }),
-    onSuccess: () => {
-      close();
-      return queries.invalidateQueries({ queryKey: [tenant, 'audit'] });
-    },
+    onSuccess: () => queries.invalidateQueries({ queryKey: [tenant, 'audit'] }),
   });
   const activate = useMutation({
     mutationFn: () => client.users.activate(user.id),
@@ -87,12 +84,11 @@ export function Actions({ user, onEdit }: { readonly user: User; readonly onEdit
       ) : null}
       {asking === 'reset' ? (
         <ResetOwn
-          isPending={reset.isPending}
-          error={reset.error ?? undefined}
-          onReset={reset.mutate}
+          error={reset.error}
+          onReset={reset.mutateAsync}
           onClose={() => {
             close();
-            reset.reset();
+            if (reset.isError) reset.reset();
           }}
         />
       ) : null}

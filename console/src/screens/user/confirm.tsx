@@ -1,9 +1,9 @@
 /** The questions before a user's access ends: what will happen, and a refusal in its place. */
 
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
-import type { Client, User } from '../../../../client/index.ts';
+import type { User } from '../../../../client/index.ts';
 import { useTenant } from '../../api/session.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Confirm } from '../../ui/confirm.tsx';
@@ -23,40 +23,33 @@ interface UserConfirmProps extends QuestionProps {
   readonly title: string;
   readonly children: ReactNode;
   readonly action: string;
-  readonly perform: (client: Client) => Promise<unknown>;
+  readonly perform: () => Promise<unknown>;
   readonly word?: string;
 }
 
-function UserConfirm({ user, perform, onClose, onDone, ...says }: UserConfirmProps) {
-  const { id: tenant, client } = useTenant();
+function UserConfirm({ user, onDone, ...props }: UserConfirmProps) {
+  const tenant = useTenant().id;
   const queries = useQueryClient();
-  const run = useMutation({
-    mutationFn: () => perform(client),
-    onSuccess: async () => {
-      onClose();
-      onDone?.();
-      await userChanged(queries, tenant, user.id);
-    },
-  });
   return (
     <Confirm
-      {...says}
-      isPending={run.isPending}
-      onConfirm={() => run.mutate()}
-      onClose={onClose}
-      refusal={run.isError ? <Refused error={run.error} /> : null}
+      {...props}
+      onDone={async () => {
+        onDone?.();
+        await userChanged(queries, tenant, user.id);
+      }}
     />
   );
 }
 
 export function Deactivate(props: QuestionProps) {
   const { user } = props;
+  const { client } = useTenant();
   return (
     <UserConfirm
       {...props}
       title={text.deactivateTitle(user.name)}
       action={text.deactivate}
-      perform={(client) => client.users.deactivate(user.id)}
+      perform={() => client.users.deactivate(user.id)}
     >
       <p>{text.deactivateSays}</p>
     </UserConfirm>
@@ -65,12 +58,13 @@ export function Deactivate(props: QuestionProps) {
 
 export function EndSessions(props: QuestionProps) {
   const { user } = props;
+  const { client } = useTenant();
   return (
     <UserConfirm
       {...props}
       title={text.endTitle(user.name)}
       action={text.endSessions}
-      perform={(client) => client.users.endSessions(user.id)}
+      perform={() => client.users.endSessions(user.id)}
     >
       <p>{text.endSays}</p>
     </UserConfirm>
@@ -80,13 +74,14 @@ export function EndSessions(props: QuestionProps) {
 /** Leads back to the list after the user is gone. */
 export function DeleteUser(props: QuestionProps) {
   const { user } = props;
+  const { client } = useTenant();
   const navigate = useNavigate();
   return (
     <UserConfirm
       {...props}
       title={text.removeTitle(user.name)}
       action={text.remove}
-      perform={(client) => client.users.delete(user.id)}
+      perform={() => client.users.delete(user.id)}
       word={user.email ?? user.name}
       onDone={() => void navigate({ to: '/users' })}
     >
@@ -97,14 +92,13 @@ export function DeleteUser(props: QuestionProps) {
 }
 
 interface ResetOwnProps {
-  readonly isPending: boolean;
   readonly error: unknown;
-  readonly onReset: (password: string) => void;
+  readonly onReset: (password: string) => Promise<unknown>;
   readonly onClose: () => void;
 }
 
 /** Asks for the current password before a user resets its own. */
-export function ResetOwn({ isPending, error, onReset, onClose }: ResetOwnProps) {
+export function ResetOwn({ error, onReset, onClose }: ResetOwnProps) {
   const [password, setPassword] = useState('');
   const wrong = fieldError(error, '/current_password');
   return (
@@ -112,10 +106,9 @@ export function ResetOwn({ isPending, error, onReset, onClose }: ResetOwnProps) 
       title={text.resetPassword}
       action={text.resetPassword}
       tone="primary"
-      isPending={isPending}
-      onConfirm={() => onReset(password)}
+      perform={() => onReset(password)}
       onClose={onClose}
-      refusal={error === undefined || wrong !== undefined ? null : <Refused error={error} />}
+      refusal={(refusal) => (wrong === undefined ? <Refused error={refusal} /> : null)}
     >
       <TextField
         label={text.currentPassword}

@@ -24,6 +24,7 @@ export function Actions({ webhook }: { readonly webhook: Webhook }) {
   const queries = useQueryClient();
   const navigate = useNavigate();
   const [asking, setAsking] = useState<Asking>();
+  const [rotated, setRotated] = useState<string>();
   const { id, enabled } = webhook;
   const path = { id };
   const close = (): void => setAsking(undefined);
@@ -31,29 +32,6 @@ export function Actions({ webhook }: { readonly webhook: Webhook }) {
   const test = useMutation({
     mutationFn: () => client.request('POST', '/v1/iam/webhooks/{id}/test', { path }),
     onSettled: changed,
-  });
-  const toggle = useMutation({
-    mutationFn: () => client.request('PUT', '/v1/iam/webhooks/{id}', { path, body: { enabled: !enabled } }),
-    onSuccess: async () => {
-      // First, because the question is about the state from before.
-      close();
-      await changed();
-    },
-  });
-  const rotate = useMutation({
-    mutationFn: () => client.request('POST', '/v1/iam/webhooks/{id}/rotate', { path }),
-    onSuccess: async () => {
-      close();
-      await changed();
-    },
-  });
-  const remove = useMutation({
-    mutationFn: () => client.request('DELETE', '/v1/iam/webhooks/{id}', { path }),
-    onSuccess: async () => {
-      close();
-      await navigate({ to: '/webhooks' });
-      await changed();
-    },
   });
   return (
     <>
@@ -77,10 +55,9 @@ export function Actions({ webhook }: { readonly webhook: Webhook }) {
           title={enabled ? text.disableTitle : text.enableTitle}
           action={enabled ? text.disable : text.enable}
           tone={enabled ? 'danger' : 'primary'}
-          isPending={toggle.isPending}
-          onConfirm={() => toggle.mutate()}
+          perform={() => client.request('PUT', '/v1/iam/webhooks/{id}', { path, body: { enabled: !enabled } })}
           onClose={close}
-          refusal={toggle.isError ? <Refused error={toggle.error} /> : null}
+          onDone={changed}
         >
           <p>{enabled ? text.disableSays : text.enableSays}</p>
         </Confirm>
@@ -90,10 +67,12 @@ export function Actions({ webhook }: { readonly webhook: Webhook }) {
           title={text.rotateTitle}
           action={text.rotate}
           tone="primary"
-          isPending={rotate.isPending}
-          onConfirm={() => rotate.mutate()}
+          perform={async () => {
+            const { secret } = await client.request('POST', '/v1/iam/webhooks/{id}/rotate', { path });
+            setRotated(secret);
+          }}
           onClose={close}
-          refusal={rotate.isError ? <Refused error={rotate.error} /> : null}
+          onDone={changed}
         >
           <p>{text.rotateSays}</p>
         </Confirm>
@@ -103,15 +82,17 @@ export function Actions({ webhook }: { readonly webhook: Webhook }) {
           title={text.removeTitle}
           action={text.remove}
           word={text.removeWord}
-          isPending={remove.isPending}
-          onConfirm={() => remove.mutate()}
+          perform={() => client.request('DELETE', '/v1/iam/webhooks/{id}', { path })}
           onClose={close}
-          refusal={remove.isError ? <Refused error={remove.error} /> : null}
+          onDone={async () => {
+            await navigate({ to: '/webhooks' });
+            await changed();
+          }}
         >
           <p>{text.removeSays}</p>
         </Confirm>
       ) : null}
-      {rotate.isSuccess ? <Secret secret={rotate.data.secret} isRotated onClose={() => rotate.reset()} /> : null}
+      {rotated === undefined ? null : <Secret secret={rotated} isRotated onClose={() => setRotated(undefined)} />}
     </>
   );
 }
