@@ -63,6 +63,14 @@ export const KEY = `k.id, k.tenant_id, k.user_id, k.scopes, k.resource_constrain
         k.revoked_at is not null as revoked, k.disabled_at is not null as disabled, k.proof_issuer_id, k.rate_limits,
         k.metadata`;
 
+/**
+ * Returns SQL for the key with a digest or previous digest. The planner would read a small table for an OR of both, and a
+ * connection keeps the plan of a table that was small when it was made.
+ */
+const keyOf = (digest: string): string => `lateral (
+        select * from api_keys where digest = ${digest} union all select * from api_keys where previous_digest = ${digest} offset 0
+      ) k on true`;
+
 /** Columns of `s` for `sessionRecord`. */
 export const SESSION = `s.id, s.user_id, s.api_key_id, s.scope, s.ended_at is not null as ended,
         floor(extract(epoch from s.expires_at) * 1000)::float8 as expires_at_ms`;
@@ -76,7 +84,7 @@ export const STATEMENTS = {
     name: 'live_key',
     text: `
       select feed_position() as as_of, ${KEY}, k.digest <> $1 as by_previous
-      from (select) one left join api_keys k on k.digest = $1 or k.previous_digest = $1`,
+      from (select) one left join ${keyOf('$1')}`,
   },
   /** All keys are read from one snapshot and have one position. */
   keys: {
@@ -84,7 +92,7 @@ export const STATEMENTS = {
     text: `
       select feed.as_of, requested.ordinality, ${KEY}, k.digest <> requested.digest as by_previous
       from (select feed_position() as as_of offset 0) feed cross join unnest($1::bytea[]) with ordinality as requested(digest, ordinality)
-      left join api_keys k on k.digest = requested.digest or k.previous_digest = requested.digest`,
+      left join ${keyOf('requested.digest')}`,
   },
   user: {
     name: 'live_user',
