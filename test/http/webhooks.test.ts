@@ -2,7 +2,8 @@
 
 import { createHmac, randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { WebhookId } from '../../src/domain/ids.ts';
+import { parseTenantId, type WebhookId } from '../../src/domain/ids.ts';
+import { lockTenants } from '../../src/iam/setup/queries.ts';
 import { advanceKeyEnds, holdKeyEnds } from '../../src/iam/webhooks/announcement-queries.ts';
 import { announceAlerts, announceStates } from '../../src/iam/webhooks/announcements.ts';
 import { attemptDelivery, type SendParts, signedHeaders } from '../../src/iam/webhooks/attempt.ts';
@@ -302,6 +303,18 @@ describe('an event', () => {
     const targets = eventsAt(one).map(({ data }) => ((data as Json)['target'] as Json)['id']);
     expect(targets).toHaveLength(2);
     expect(new Set(targets)).toEqual(new Set(ids.slice(0, 2)));
+  });
+
+  test('reaches a receiver while a setup of its tenant, or of another tenant, is being applied', async () => {
+    const acme = await newTenant();
+    const one = await hook(acme, ['key.revoked']);
+    await revokedKey(acme);
+    await transaction(h.db, async (trx) => {
+      await lockTenants(trx, [parseTenantId(acme.id) ?? expect.fail()]);
+      await publish();
+      await sendDue();
+      expect(typesAt(one)).toEqual(['key.revoked']);
+    });
   });
 
   test('of a change that was rolled back is never sent, and one before the webhook existed neither', async () => {

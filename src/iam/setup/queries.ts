@@ -21,19 +21,21 @@ export async function deletedTenants(q: Queryable, ids: readonly TenantId[]): Pr
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Locks these tenants and all their roles, policies, issuers, webhooks and budgets until the transaction ends. */
+/**
+ * Locks these tenants and all their roles, policies, issuers, webhooks and budgets until the transaction ends. Logins,
+ * deliveries and bookings that refer to an issuer, a webhook or a budget do not wait for it.
+ */
 export async function lockTenants(trx: Queryable, ids: readonly TenantId[]): Promise<void> {
   await trx.raw('select from tenants where id = any(cast(:ids as text[])) order by id collate "C" for update', { ids });
   await trx.raw(
     'select from roles where tenant_id = any(cast(:ids as text[])) order by tenant_id collate "C", name collate "C" for update',
     { ids },
   );
-  await trx.raw('select from issuers where tenant_id = any(cast(:ids as text[])) order by id for update', { ids });
-  await trx.raw('select from webhooks where tenant_id = any(cast(:ids as text[])) order by id for update', { ids });
-  // A booking that raises an alert holds the key of its budget, and must not wait for a setup.
-  await trx.raw('select from budgets where tenant_id = any(cast(:ids as text[])) order by id for no key update', {
-    ids,
-  });
+  for (const table of ['issuers', 'webhooks', 'budgets'])
+    await trx.raw('select from :table: where tenant_id = any(cast(:ids as text[])) order by id for no key update', {
+      table,
+      ids,
+    });
   await trx.raw('select from policies where tenant_id = any(cast(:ids as text[])) order by id for update', { ids });
 }
 
