@@ -146,7 +146,9 @@ async function readCursorFile(path: string): Promise<AuditCursor | undefined> {
 /** Resolves when the cursor is on the disk. It replaces the file, so a crash never leaves a part of it. */
 async function writeCursorFile(path: string, cursor: AuditCursor): Promise<void> {
   const draft = `${path}.${process.pid}.tmp`;
-  const file = await open(draft, 'w', 0o600);
+  const file = await open(draft, 'w', 0o600).catch((error: unknown) => {
+    throw new Error(`The cursor file ${path} cannot be written: ${error instanceof Error ? error.message : error}.`);
+  });
   try {
     await file.writeFile(`${formatCursor(cursor)}\n`);
     await file.sync();

@@ -195,7 +195,7 @@ const TABLE: Readonly<Record<string, Entry>> = {
     takes:
       '[-f] FILE|- [--dry-run [--exit-code]] [--show-difference] [--strict] [--prune] [--prune-tenants] [--setup-tokens] [--force] [--yes]',
     summary:
-      'Changes tenants, roles, policies, issuers, webhooks and users to match the file. Shows the plan first. Asks at a terminal, and requires --yes elsewhere for a plan that deletes.',
+      'Changes tenants, roles, policies, issuers, webhooks, budgets and users to match the file. Shows the plan first. Asks at a terminal, and requires --yes elsewhere for a plan that deletes.',
     run: async (args) => (await import('./apply.ts')).applyCommand(args),
   },
   diff: {

@@ -5,7 +5,7 @@ import { SETUP_VERSION } from '../iam/setup/document.ts';
 import type { ExportPart } from '../iam/setup/export.ts';
 
 const HEAD = `# A setup of Postern. \`postern export\` writes this file and \`postern apply\` reads it.
-# It contains tenants, roles, policies, issuers, webhooks and local users. It contains no secrets: passwords, API keys, client secrets, secrets of webhooks, sessions and one-time tokens stay in the database.
+# It contains tenants, roles, policies, issuers, webhooks, budgets and local users. It contains no secrets: passwords, API keys, client secrets, secrets of webhooks, sessions and one-time tokens stay in the database.
 version: ${SETUP_VERSION}
 `;
 

@@ -3,6 +3,7 @@
 import manifest from '../../package.json' with { type: 'json' };
 import { didYouMean } from '../config/config-error.ts';
 import { Fault, Refusal } from '../domain/errors.ts';
+import { fieldSentence } from '../domain/problem-details.ts';
 import { DatabaseNotReadyError } from '../store/not-ready.ts';
 import { parseArguments, UsageError } from './arguments.ts';
 import { COMMANDS, type Command, optionsOf, readsWords, usage } from './commands.ts';
@@ -44,12 +45,12 @@ async function run(argv: readonly string[]): Promise<number> {
   if (command === undefined) {
     const withFirstWord = COMMANDS.filter(({ words }) => words[0] === first);
     if (withFirstWord.length > 0 && argv.some(isHelp)) return printed(usage(withFirstWord));
-    const meant =
-      withFirstWord.length > 0 ? '' : didYouMean(first, new Set(COMMANDS.map(({ words }) => words[0] ?? '')));
-    return refused(
-      `Unknown command: ${argv.slice(0, withFirstWord.length > 0 ? 2 : 1).join(' ')}${meant === '' ? '.' : meant}`,
-      withFirstWord.length > 0 ? withFirstWord : COMMANDS,
+    if (withFirstWord.length > 0) return refused(`Unknown command: ${argv.slice(0, 2).join(' ')}.`, withFirstWord);
+    const meant = didYouMean(first, new Set(COMMANDS.map(({ words }) => words[0] ?? '')));
+    process.stderr.write(
+      `Unknown command: ${first}${meant === '' ? '.' : meant}\npostern --help lists the commands.\n`,
     );
+    return REFUSED;
   }
   const given = argv.slice(command.words.length);
   if (given.some(isHelp)) return printed(usage([command]));
@@ -76,8 +77,11 @@ function refused(why: string, commands: readonly Command[], code = REFUSED): num
 /** One sentence for the operator. */
 function failureText(error: unknown): string {
   if (error instanceof Refusal) {
-    const fields = error.extras.errors?.map(({ path, message }) => `${path}: ${message}`).join(' ') ?? '';
-    return fields === '' ? error.message : `${error.message} ${fields}`;
+    // The message usually has the first of them already.
+    const others = (error.extras.errors ?? []).filter(
+      (field) => ![field.message, fieldSentence(field)].some((text) => error.message.includes(text)),
+    );
+    return [error.message, ...others.map(fieldSentence)].join(' ');
   }
   if (error instanceof Fault) {
     const cause = error.cause instanceof Error ? error.cause.message : '';

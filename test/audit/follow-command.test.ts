@@ -169,6 +169,11 @@ describe('postern audit follow', () => {
       [['--after', '99999:1:0123456789abcdef'], 1, /has no such seal/],
       [['--after', '1:1:0123456789abcdef'], 1, /another seal of that number/],
       [['--cursor', file, '--from', 'then'], 2, /--from takes start or now/],
+      [
+        ['--cursor', join(stand.folder, 'missing/cursor')],
+        1,
+        /^The cursor file \S+\/missing\/cursor cannot be written: /,
+      ],
     ] as const) {
       const { code: got, stdout, stderr } = await runCommand(['audit', 'follow', ...args], env);
       expect([args, got, stdout]).toEqual([args, code, '']);

@@ -18,6 +18,7 @@ it('create, list, test, deliveries, replay, rotate and delete work on a webhook 
   const [id = '', secret] = made.stdout.split('\n');
   expect([made.code, id, secret]).toEqual([0, expect.stringMatching(/^whk_/), expect.stringMatching(/^whsec_/)]);
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('webhooks.allowed-hosts')]);
+  expect(refused.stderr.split('webhooks.allowed-hosts')).toHaveLength(2);
   const tested = await run('test', id);
   expect([tested.code, tested.stdout]).toEqual([
     1,
@@ -38,4 +39,19 @@ it('create, list, test, deliveries, replay, rotate and delete work on a webhook 
       tenant_id: 'acme',
     })),
   );
+});
+
+it('create names each wrong value once', async () => {
+  const fresh = await freshDatabase();
+  onTestFinished(() => fresh.close());
+  await fresh.db.knex.raw(`insert into tenants (id, name) values ('acme', 'Acme')`);
+  const { code, stderr } = await postern(fresh.url, [
+    'webhook',
+    'create',
+    'ftp://a.invalid',
+    'kye',
+    '--tenant',
+    'acme',
+  ]);
+  expect([code, stderr.split('`/url`').length, stderr.split('`/events/0`').length]).toEqual([1, 2, 2]);
 });
