@@ -95,6 +95,7 @@ function parseTarget(text: string, allowedHosts: readonly string[], setting: str
   return target;
 }
 
+const CLOSED = 'The server closed the connection.';
 const TOO_SLOW = 'The server did not answer completely in time.';
 const plainHttp = (setting: string): string =>
   `The URL must begin with https. http is possible on loopback only, for a host in the setting ${setting}.`;
@@ -146,12 +147,17 @@ async function send(
   const request = (url.protocol === 'http:' ? httpRequest : httpsRequest)(options, resolve);
   // A listener for the request's whole life: an error after the response must not end the process.
   request.on('error', reject);
+  // A server that switches protocols (status 101) ends the request without a response and without an error.
+  request.on('close', () => reject(new FetchError(CLOSED)));
   request.end(body);
   try {
     const response = await promise;
     const status = response.statusCode ?? 0;
     if (status >= 300 && status < 400) throw new FetchError(`The server redirects (status ${status}).`);
-    return { kind: 'ok', status, headers: response.headers, body: await bodyOf(response, maxBytes, cutsBody) };
+    const content = await bodyOf(response, maxBytes, cutsBody);
+    // A body without a length ends with its connection, also if the bound ended that.
+    if (!cutsBody) signal.throwIfAborted();
+    return { kind: 'ok', status, headers: response.headers, body: content };
   } finally {
     request.destroy();
   }
@@ -189,7 +195,7 @@ async function inTime<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 /** Failures of a connection whose code shows an administrator the cause. */
 const CONNECTION_FAILURES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'The host refused the connection.',
-  ECONNRESET: 'The server closed the connection.',
+  ECONNRESET: CLOSED,
   EHOSTUNREACH: 'The host cannot be reached.',
   ENETUNREACH: 'The host cannot be reached.',
 };

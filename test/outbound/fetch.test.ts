@@ -205,6 +205,28 @@ describe('the response', () => {
     expect(reasonOf(await fetchServer({ timeoutMs: 300 }))).toBe('The server did not answer completely in time.');
   });
 
+  test('a body that ends with its connection is not complete if the bound ends the connection', async () => {
+    server.answer = ({ socket }) => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n{}');
+      return true;
+    };
+    expect(reasonOf(await fetchServer({ timeoutMs: 300 }))).toBe('The server did not answer completely in time.');
+    expect(await fetchServer({ timeoutMs: 300, cutsBody: true })).toMatchObject({ body: Buffer.from('{}') });
+    server.answer = ({ socket }) => {
+      socket.end('HTTP/1.1 200 OK\r\n\r\n{}');
+      return true;
+    };
+    expect(await fetchServer()).toMatchObject({ kind: 'ok', body: Buffer.from('{}') });
+  });
+
+  test('a server that switches to another protocol ends the request', async () => {
+    server.answer = ({ socket }) => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
+      return true;
+    };
+    expect(reasonOf(await fetchServer({ timeoutMs: 300 }))).toBe('The server closed the connection.');
+  });
+
   test('a server that accepts and says nothing, and a resolver that does not answer, are given up after the bound', async () => {
     const sockets = new Set<Socket>();
     const silent = createServer((socket) => sockets.add(socket));
