@@ -1178,7 +1178,7 @@ CREATE OR REPLACE FUNCTION public.feed_newest()
  SET enable_seqscan TO 'off'
 AS $function$
 begin
-  return max(seq) from changes;
+  return (select c.seq from changes c order by c.seq desc limit 1);
 end
 $function$;
 

@@ -23,6 +23,8 @@ const LOCK_TIMEOUT_MS = 60_000;
 const WAIT_MS = 1000;
 /** `insufficient_privilege`: the migration has run, and the rights of this role are not granted yet. */
 const NO_PRIVILEGE = '42501';
+/** The oldest PostgreSQL that the statements are written for. */
+const OLDEST_SERVER = 14;
 /** A migration may rewrite large tables. */
 const STATEMENT_TIMEOUT_MS = 3_600_000;
 
@@ -68,6 +70,7 @@ export async function migrate(
 }
 
 async function runPending(wide: Database, folder: string): Promise<readonly string[]> {
+  await refuseOldServer(wide);
   const difference = await schemaDifference(wide, folder);
   if (difference?.kind === 'newer') throw newerError(difference.unknown);
   // knex reports an unknown migration as a lost file.
@@ -79,6 +82,15 @@ async function runPending(wide: Database, folder: string): Promise<readonly stri
   // Recorded after the migrations: without the record, an older program refuses to start, which is safe.
   await recordAdditive(wide, additiveMigrations(folder));
   return names;
+}
+
+async function refuseOldServer(db: Database): Promise<void> {
+  const [row] = await db.query({ text: `select current_setting('server_version') as version` });
+  const version = String(row?.['version']);
+  if (Number.parseInt(version, 10) >= OLDEST_SERVER) return;
+  throw new MigrationError(
+    `The database server is PostgreSQL ${version}. Postern needs PostgreSQL ${OLDEST_SERVER} or later. Upgrade the server first.`,
+  );
 }
 
 /**

@@ -54,6 +54,23 @@ test('a database newer than the program is rejected with the reason', async () =
   }
 });
 
+test('a database server that is too old is rejected before a migration runs', async () => {
+  const fresh = await freshDatabase('');
+  onTestFinished(() => fresh.close());
+  // Found before PostgreSQL's own function.
+  await fresh.db.knex.raw(`
+    create schema old;
+    create function old.current_setting(text) returns text language sql as $$ select '13.23 (Debian 13.23-1)' $$`);
+  const options = encodeURIComponent('-c search_path=old,pg_catalog,public');
+  const db = openDatabase({ url: `${fresh.url}&options=${options}` });
+  onTestFinished(() => db.close());
+  const tooOld = new MigrationError(
+    'The database server is PostgreSQL 13.23 (Debian 13.23-1). Postern needs PostgreSQL 14 or later. Upgrade the server first.',
+  );
+  await expect(migrate(db)).rejects.toEqual(tooOld);
+  expect(await schemaDifference(fresh.db)).toEqual({ kind: 'missing' });
+});
+
 test('a database that lacks a migration, in the middle too, is older', async () => {
   const fresh = await freshDatabase();
   try {
