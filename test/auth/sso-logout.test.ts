@@ -257,6 +257,14 @@ describe('a logout of the user', () => {
     expect(await isIn(session)).toBe(false);
   });
 
+  test('ends the session here if the provider names no usable address for it', async () => {
+    const own = await issuer();
+    own.provider.discovery = { end_session_endpoint: '/logout' };
+    const session = await logIn(own, 'ada', 'one');
+    expect((await session.browser.logOut()).status).toBe(204);
+    expect(await isIn(session)).toBe(false);
+  });
+
   test('keeps no ID token that the database alone reveals', async () => {
     await logIn(shared, 'ada', 'sealed');
     const { rows } = await h.db.knex.raw<{ rows: { sso_id_token_sealed: Buffer | null }[] }>(

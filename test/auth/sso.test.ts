@@ -454,6 +454,15 @@ describe('the beginning of a login', () => {
     expect(await browser.start(shared, `?tenant=${shared.tenant}`)).toContain('/authorize?');
   });
 
+  test.each([undefined, 5, '/authorize', 'javascript:alert(1)'])(
+    'leads back to the sign-in page if %s is the login page of the provider',
+    async (page) => {
+      const own = await issuer();
+      own.provider.discovery = { authorization_endpoint: page };
+      expect(await new Browser(h).start(own)).toBe(failedWith('unavailable'));
+    },
+  );
+
   test.each(['cross-site', 'same-site'])(
     'by a %s page leads to the sign-in page and changes no cookie',
     async (site) => {

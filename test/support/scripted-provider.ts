@@ -29,6 +29,8 @@ export interface ScriptedProvider extends AsyncDisposable {
   authorize(location: string, login?: Login): string;
   /** Answers of the token endpoint; undefined: as a provider does. */
   tokenStatus: number | undefined;
+  /** Replace members of the discovery document; undefined removes one. */
+  discovery: Claims;
   /** Runs before the token endpoint answers. */
   beforeToken: () => Promise<void>;
   /** Signs a logout token: for all sessions of `ada`, now, unless the claims say otherwise. */
@@ -82,6 +84,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
         end_session_endpoint: `${issuer.url}/logout`,
         authorization_response_iss_parameter_supported: true,
         id_token_signing_alg_values_supported: ['ES256', 'HS256', 'none'],
+        ...provider.discovery,
       });
       return true;
     }
@@ -95,6 +98,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     clientId: CLIENT_ID,
     clientSecret: CLIENT_SECRET,
     tokenStatus: undefined,
+    discovery: {},
     beforeToken: () => Promise.resolve(),
     authorize(location, { claims = {}, header, key, sign, answer = {} } = {}) {
       const asked = new URL(location).searchParams;

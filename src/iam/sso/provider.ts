@@ -80,7 +80,7 @@ export class SsoProviders {
   async authorizationUrl(issuer: SsoIssuer, state: SsoState): Promise<string> {
     const { config } = await this.#client(issuer, undefined);
     const { scopes, required_acr: acr } = issuer.sso;
-    const url = buildAuthorizationUrl(config, {
+    const parameters = {
       redirect_uri: state.redirectUri,
       scope: [...new Set(['openid', ...scopes])].join(' '),
       state: state.state,
@@ -88,8 +88,8 @@ export class SsoProviders {
       code_challenge: await calculatePKCECodeChallenge(state.verifier),
       code_challenge_method: 'S256',
       ...(acr === undefined ? {} : { acr_values: acr }),
-    });
-    return pageOf(url, issuer);
+    };
+    return pageOf(() => buildAuthorizationUrl(config, parameters), issuer);
   }
 
   /**
@@ -142,11 +142,11 @@ export class SsoProviders {
   async endSessionUrl(issuer: SsoIssuer, idToken: string | undefined, returnTo: string): Promise<string | undefined> {
     const { config } = await this.#client(issuer, undefined);
     if (config.serverMetadata().end_session_endpoint === undefined) return undefined;
-    const url = buildEndSessionUrl(config, {
+    const parameters = {
       post_logout_redirect_uri: returnTo,
       ...(idToken === undefined ? {} : { id_token_hint: idToken }),
-    });
-    return pageOf(url, issuer);
+    };
+    return pageOf(() => buildEndSessionUrl(config, parameters), issuer);
   }
 
   /** `failure` returns why a request of this client failed; undefined if none did. */
@@ -241,8 +241,18 @@ function isPlain({ issuer }: SsoIssuer): boolean {
   return issuer.startsWith('http:');
 }
 
-/** The browser must not be sent to anything but a page of the web. @throws ProviderError */
-function pageOf(url: URL, issuer: SsoIssuer): string {
+/**
+ * The browser must not be sent to anything but a page of the web.
+ * @param build throws if the discovery document names no address that the library can use
+ * @throws ProviderError
+ */
+function pageOf(build: () => URL, issuer: SsoIssuer): string {
+  let url: URL;
+  try {
+    url = build();
+  } catch (error) {
+    throw new ProviderError(reasonOf(error));
+  }
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isPlain(issuer)))
     throw new ProviderError('The discovery document names an address that is not https.');
   return url.href;
