@@ -2,7 +2,8 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WriteRate } from '../../src/iam/caller/write-rate.ts';
-import { type Harness, type Person, startHarness } from './harness.ts';
+import { startIssuer } from '../support/issuer.ts';
+import { type Harness, type Person, startHarness, text, unique } from './harness.ts';
 
 const BYTES_PER_SECOND = 1;
 const BURST_BYTES = 10_000;
@@ -69,3 +70,46 @@ test('a platform administrator has no such bound', async () => {
   const key = await makeKey(h.root);
   for (let i = 0; i < 10; i++) expect((await annotate(h.root, key)).status).toBe(200);
 });
+
+test('a refused change counts as well, because it has an audit row of its own', async () => {
+  const person = await h.person('default', ['developer']);
+  const body = { description: 'own', scopes: ['admin:users'], expires_in_days: 1 };
+  const refused = async () => (await h.api('POST', '/v1/iam/api-keys', { as: person.token, body })).json['code'];
+  expect(await codesOf(refused)).toEqual(['escalation', 'rate_limit_exceeded']);
+});
+
+test('the refresh of the keys of an issuer counts', async () => {
+  const person = await h.person('default', ['tenant-admin']);
+  const body = { name: unique('private'), issuer: 'https://127.0.0.1:1', audiences: ['postern'] };
+  const made = await h.api('POST', '/v1/iam/issuers', { as: person.token, body });
+  const path = `/v1/iam/issuers/${text(made.json, 'id')}/refresh`;
+  const refreshed = async () => (await h.api('POST', path, { as: person.token })).json['code'];
+  expect(await codesOf(refreshed)).toEqual([undefined, 'rate_limit_exceeded']);
+});
+
+test('an exchange in a suspended tenant counts', async () => {
+  await using keys = await startIssuer();
+  const tenant = unique('suspended');
+  await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: tenant, name: tenant } });
+  const person = await h.person(tenant, ['tenant-admin']);
+  const iss = `https://${tenant}.example`;
+  const body = { name: 'staff', issuer: iss, audiences: ['postern'], jwks: keys.jwks(), users: { create: true } };
+  expect((await h.api('POST', '/v1/iam/issuers', { as: person.token, body })).status).toBe(201);
+  const raw = new URLSearchParams({
+    grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+    subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+    subject_token: keys.sign({ iss, sub: 'ada' }),
+  }).toString();
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  const exchanged = async () => (await h.api('POST', '/v1/auth/token', { raw, headers })).json['code'];
+  expect(await exchanged()).toBeUndefined();
+  await h.api('POST', `/v1/iam/tenants/${tenant}/suspend`, { as: h.root.token });
+  expect(await codesOf(exchanged)).toEqual(['tenant_suspended', 'rate_limit_exceeded']);
+});
+
+/** Returns the different codes of many requests, in the order in which they came. */
+async function codesOf(request: () => Promise<unknown>): Promise<readonly unknown[]> {
+  const codes = new Set<unknown>();
+  for (let i = 0; i < 100; i++) codes.add(await request());
+  return [...codes];
+}

@@ -14,6 +14,7 @@ import { type IssuerId, makeId, type SessionId } from '../../domain/ids.ts';
 import type { IssuerTokenTimes } from '../../domain/issuer-token-times.ts';
 import { readCredential } from '../../identity/credential.ts';
 import { checkIssuerToken, readIssuerToken } from '../../identity/issuer-token.ts';
+import { insertAudit } from '../../store/audit-rows.ts';
 import { loadIssuerById } from '../../store/issuer-records.ts';
 import { tenantTransaction } from '../../store/transaction.ts';
 import { auditUsername } from '../change/audit-row.ts';
@@ -65,9 +66,9 @@ export async function exchange(
   const proof = await proofOf(parts, subjectToken, from);
   if (typeof proof === 'string') return await reject(parts, subjectToken, proof, from);
   const { principal, snapshot } = proof;
+  parts.writes?.admit({ principal }, 'auth.exchange');
   if (snapshot.own?.status === 'suspended') return await rejectSuspended(parts, principal, from);
   refuseForeignScope(scope, principal, snapshot);
-  parts.writes?.admit({ principal }, 'auth.exchange');
   const lifetimeMs = Math.min(parts.tokens.lifetimeMs, proof.restSeconds * 1000);
   const sessionId = await begin(parts, proof, { lifetimeMs, scope }, from);
   const again = sessionId === undefined ? undefined : await proofAfterBegin(parts, subjectToken, from);
@@ -215,7 +216,7 @@ async function reject(parts: ExchangeParts, token: string, reason: FailureReason
 }
 
 async function rejectSuspended(parts: ExchangeParts, principal: Principal, from: Provenance): Promise<never> {
-  await record(parts.db.knex, from, {
+  const audit = authAuditRow(from, {
     action: 'auth.exchange',
     actor: principal.id,
     tenant: principal.tenantId,
@@ -223,5 +224,7 @@ async function rejectSuspended(parts: ExchangeParts, principal: Principal, from:
     result: 'refused',
     after: { code: 'tenant_suspended' },
   });
+  await insertAudit(parts.db.knex, audit);
+  parts.writes?.wrote({ principal }, [audit]);
   throw tenantSuspended().asAudited();
 }

@@ -185,9 +185,9 @@ async function runChange<T>(
     const error = refusedByStore(cause);
     if (error instanceof Refusal && AUDITED.has(error.code)) {
       const refused = { ...draft, before: undefined, after: { code: error.code, detail: error.message } };
-      await tenantTransaction(parts.db, actor.tenant, (trx) =>
-        insertAudit(trx, auditRow(actor, entry.action, refused, 'refused')),
-      );
+      const row = auditRow(actor, entry.action, refused, 'refused');
+      await tenantTransaction(parts.db, actor.tenant, (trx) => insertAudit(trx, row));
+      onWritten([row]);
       error.asAudited();
     }
     throw error;

@@ -127,7 +127,8 @@ function tooMany(): Refusal {
  * @throws Refusal `not_found`; `invalid_field` for pasted keys; `unavailable` if too many refreshes are under way
  */
 export async function refreshIssuer(parts: IssuerParts, caller: Caller, text: string): Promise<IssuerResource> {
-  const { db, issuers } = parts;
+  const { db, issuers, writes } = parts;
+  writes?.admit(caller, 'issuer.refresh');
   const id = requestedId('iss', text);
   // A request to the issuer cannot be undone, so the caller's rights are verified in the database first.
   const issuer = orNotFound(await asCaller(db, caller, {}, (trx) => findIssuer(trx, caller.tenant, id)), 'issuer');
@@ -146,6 +147,8 @@ export async function refreshIssuer(parts: IssuerParts, caller: Caller, text: st
     after: { keys: keys.count, error: keys.error },
   } as const;
   const result = outcome.kind === 'ok' ? 'success' : 'failure';
-  await insertAudit(db.knex, auditRow(actorOf(caller), 'issuer.refresh', entry, result));
+  const audit = auditRow(actorOf(caller), 'issuer.refresh', entry, result);
+  await insertAudit(db.knex, audit);
+  writes?.wrote(caller, [audit]);
   return issuerResource(row, issuers, caller.nowMs);
 }
