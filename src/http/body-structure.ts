@@ -26,6 +26,8 @@ export const BODY_BOUNDS = {
   maxNameLength: 64 * 12,
 } as const;
 
+type Bounds = Readonly<Record<keyof typeof BODY_BOUNDS, number>>;
+
 type BodyStructure =
   | { readonly kind: 'within'; readonly values: number }
   /** Not JSON that the API accepts: nested too deeply, or an object repeats a member. */
@@ -53,8 +55,8 @@ interface OpenObject {
  * Checks the structure of a text. `readTo` is the index of the character with the violation; the function reads no
  * later character.
  */
-export function structureOf(text: string): BodyStructure {
-  const { maxDepth, maxMembers, maxValues, maxNameLength } = BODY_BOUNDS;
+export function structureOf(text: string, bounds: Bounds = BODY_BOUNDS): BodyStructure {
+  const { maxDepth, maxMembers, maxValues, maxNameLength } = bounds;
   const open: (OpenObject | undefined)[] = [];
   let object: OpenObject | undefined;
   let atName = false;

@@ -5,7 +5,7 @@
  */
 
 import { isUtf8 } from 'node:buffer';
-import { isObject } from '../domain/json.ts';
+import { hasNameWithFinalBackslash, isObject } from '../domain/json.ts';
 import { MAX_SUBJECT_LENGTH } from '../domain/records.ts';
 import { isStorable } from '../domain/storable.ts';
 import { normalTokenType } from '../domain/token-types.ts';
@@ -102,11 +102,17 @@ function decodeObject(segment: string): Claims | undefined {
   return bytes !== undefined && isUtf8(bytes) ? parseStrict(bytes.toString('utf8')) : undefined;
 }
 
+/** Reports whether the header or the payload of a token has a name that must not be parsed. */
+export function hasUnreadableName(token: string): boolean {
+  const parts = token.split('.', 2).map((part) => Buffer.from(part, 'base64url').toString());
+  return parts.some(hasNameWithFinalBackslash);
+}
+
 const STRINGS = /"(?:[^"\\]|\\.)*"/g;
 
 /**
- * Parses a JSON object. Returns undefined for any other text, if an object at any depth has a member twice, or beyond
- * `MAX_DEPTH`. JSON.parse keeps the last of equal members, so the text then has more colons than the value has members.
+ * Parses a JSON object. Returns undefined for any other text, if an object at any depth has a member twice or one whose
+ * name ends with a backslash, or beyond `MAX_DEPTH`. JSON.parse keeps the last of equal members, so the text then has more colons than the value has members.
  */
 function parseStrict(text: string): Claims | undefined {
   const value = parsed(text);
@@ -116,6 +122,7 @@ function parseStrict(text: string): Claims | undefined {
 }
 
 function parsed(text: string): unknown {
+  if (hasNameWithFinalBackslash(text)) return undefined;
   try {
     return JSON.parse(text);
   } catch {

@@ -7,6 +7,7 @@ import { jwtVerify } from 'jose/jwt/verify';
 import { isObject } from '../domain/json.ts';
 import type { IssuerKey } from '../domain/records.ts';
 import { isSubject } from './claims.ts';
+import { hasUnreadableName } from './issuer-token-form.ts';
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 /** Older tokens are rejected, so that their ids need not be remembered for longer. */
@@ -36,7 +37,7 @@ interface LogoutRules {
 
 /** Returns undefined for a token that is not valid now. */
 export async function verifyLogoutToken(token: string, rules: LogoutRules): Promise<LogoutToken | undefined> {
-  if (token.length > MAX_TOKEN_LENGTH) return undefined;
+  if (!mayBeParsed(token)) return undefined;
   const verified = await signedToken(token, rules);
   if (verified === undefined) return undefined;
   const { payload, protectedHeader } = verified;
@@ -44,6 +45,10 @@ export async function verifyLogoutToken(token: string, rules: LogoutRules): Prom
   if (!TYPES.has(protectedHeader.typ) || 'nonce' in payload || !isLogout(events)) return undefined;
   if (!isText(jti) || !(sid === undefined || isText(sid)) || !(sub === undefined || isText(sub))) return undefined;
   return sid === undefined && sub === undefined ? undefined : { sid, subject: sub, jti };
+}
+
+function mayBeParsed(token: string): boolean {
+  return token.length <= MAX_TOKEN_LENGTH && !hasUnreadableName(token);
 }
 
 async function signedToken(token: string, rules: LogoutRules) {
@@ -73,7 +78,7 @@ function isText(value: unknown): value is string {
 
 /** Returns the name of the key in an unverified token; undefined for a text without one. */
 export function logoutKid(token: string): string | undefined {
-  if (token.length > MAX_TOKEN_LENGTH) return undefined;
+  if (!mayBeParsed(token)) return undefined;
   try {
     const { kid } = decodeProtectedHeader(token);
     return typeof kid === 'string' ? kid : undefined;

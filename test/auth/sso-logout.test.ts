@@ -188,6 +188,17 @@ describe('a logout token', () => {
     expect(await isIn(session)).toBe(false);
   });
 
+  test('does not change how the names of later bodies are read', async () => {
+    const member = unique('m');
+    const encoded = (text: string) => Buffer.from(text).toString('base64url');
+    const token = `${encoded(`{"${member}":"a","\\\\":0}`)}.${encoded('{}')}.c2ln`;
+    expect((await send(shared, token)).status).toBe(400);
+    const metadata = { [member]: 'a', '"': 'b' };
+    const body = { description: 'own', scopes: ['chat:write'], expires_in_days: 1, metadata };
+    const made = await h.api('POST', '/v1/iam/api-keys', { as: h.root.token, tenant: shared.tenant, body });
+    expect(made.json['metadata']).toEqual(metadata);
+  });
+
   test('is a parameter of a form, once', async () => {
     const path = `/v1/auth/sso/${shared.id}/backchannel-logout`;
     const token = shared.provider.logoutToken();

@@ -6,7 +6,7 @@ import { parseId } from '../../src/domain/ids.ts';
 import { newState, sealState } from '../../src/iam/sso/state.ts';
 import { type Harness, startHarness, unique } from '../http/harness.ts';
 import { blocks } from '../http/rights/blocks.ts';
-import { makeIssuerKey } from '../support/issuer.ts';
+import { makeIssuerKey, sendJson } from '../support/issuer.ts';
 import { logInAtProvider, type OidcProvider, startOidcProvider } from '../support/oidc-provider.ts';
 import { type Login, type ScriptedProvider, startScriptedProvider } from '../support/scripted-provider.ts';
 import { SECRET_KEY } from '../support/wiring.ts';
@@ -368,6 +368,36 @@ describe('an answer of the provider', () => {
     expect(await browser.logIn(own)).toBe(failedWith('unavailable'));
     own.provider.tokenStatus = undefined;
     expect(await browser.logIn(own)).toBe(SIGNED_IN);
+  });
+});
+
+describe('the answer of a provider', () => {
+  const metadataOf = async (of: Issuer, metadata: object) => {
+    const body = { description: 'own', scopes: ['chat:write'], expires_in_days: 1, metadata };
+    return (await h.api('POST', '/v1/iam/api-keys', { as: h.root.token, tenant: of.tenant, body })).json['metadata'];
+  };
+  const encoded = (text: string) => Buffer.from(text).toString('base64url');
+
+  test('with an ID token that cannot be read does not change how the names of later bodies are read', async () => {
+    const own = await issuer();
+    const member = unique('m');
+    const sign = () => `${encoded(`{"${member}":"a","\\\\":0}`)}.${encoded('{}')}.c2ln`;
+    expect(await new Browser(h).logIn(own, { sign })).toBe(failedWith('unavailable'));
+    const metadata = { [member]: 'a', '"': 'b' };
+    expect(await metadataOf(own, metadata)).toEqual(metadata);
+    expect(await new Browser(h).logIn(own)).toBe(SIGNED_IN);
+  });
+
+  test('of too many values is not parsed', async () => {
+    const own = await issuer();
+    const { answer } = own.provider.issuer;
+    own.provider.issuer.answer = (request, response) => {
+      if (request.url !== '/token') return answer?.(request, response) === true;
+      sendJson(response, { x: Array(100_000).fill([]) });
+      return true;
+    };
+    expect(await new Browser(h).logIn(own)).toBe(failedWith('unavailable'));
+    expect(await lastFailure(own)).toMatchObject({ after: { detail: 'The body holds more than 64000 values.' } });
   });
 });
 

@@ -402,6 +402,20 @@ describe('the session of an exchange ends', () => {
   });
 });
 
+test.each(['header', 'payload'])(
+  'of a token does not change how the names of later bodies are read (%s)',
+  async (part) => {
+    const member = unique('m');
+    const hostile = `{"${member}":"a","\\\\":0}`;
+    const encoded = (text: string) => Buffer.from(text).toString('base64url');
+    const [header, payload] = part === 'header' ? [hostile, '{}'] : ['{"alg":"ES256"}', hostile];
+    expect((await exchange(`${encoded(header)}.${encoded(payload)}.c2ln`)).status).toBe(400);
+    const metadata = { [member]: 'a', '"': 'b' };
+    const body = { description: 'own', scopes: ['chat:write'], expires_in_days: 1, metadata };
+    expect((await h.api('POST', KEYS, { as: boss.token, body })).json['metadata']).toEqual(metadata);
+  },
+);
+
 test('in a suspended tenant is 403, and nothing begins', async () => {
   const tenant = unique('asleep');
   await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: tenant, name: tenant } });

@@ -12,6 +12,7 @@ import { compareTexts } from '../../domain/text.ts';
 import { validateKeySet } from '../../identity/issuer-keys.ts';
 import { type FetchRules, fetchBounded } from '../../outbound/fetch.ts';
 import type { Queryable } from '../../store/queryable.ts';
+import { parseFetched } from './fetched-json.ts';
 import { beginKeyAttempt, dueKeyRefreshes, type KeyAttempt, saveKeyFailure, saveKeys } from './key-queries.ts';
 
 /** The interval between two successful fetches, and the longest one after failures. */
@@ -204,9 +205,6 @@ async function fetchJson(rules: IssuerFetchRules, url: string, ca: string | null
   const answer = await fetchBounded(url, { ...rules, ca: ca ?? undefined });
   if (answer.kind === 'failed') return answer;
   if (answer.status !== 200) return { kind: 'failed', reason: `The server answered with the status ${answer.status}.` };
-  try {
-    return { kind: 'ok', value: JSON.parse(answer.body.toString('utf8')) };
-  } catch {
-    return { kind: 'failed', reason: 'The response is not JSON.' };
-  }
+  const read = parseFetched(answer.body);
+  return read.kind === 'ok' ? read : { kind: 'failed', reason: read.reason };
 }

@@ -23,7 +23,10 @@ import {
   setJwksCache,
 } from 'openid-client';
 import { Semaphore } from '../../concurrency/semaphore.ts';
+import { ownMember } from '../../domain/json.ts';
+import { hasUnreadableName } from '../../identity/issuer-token-form.ts';
 import { type FetchRules, fetchBounded } from '../../outbound/fetch.ts';
+import { parseFetched } from '../issuers/fetched-json.ts';
 import { fetchDiscovery } from '../issuers/refresh-keys.ts';
 import type { SsoIssuer } from './queries.ts';
 import type { SsoState } from './state.ts';
@@ -59,9 +62,14 @@ type ExchangeResult =
   /** The answer or the ID token is not valid. */
   | { readonly kind: 'invalid'; readonly detail: string };
 
+/** The part of a discovery document that a login uses. */
+type UsedDocument =
+  | { readonly kind: 'ok'; readonly metadata: ServerMetadata; readonly methods: readonly string[] | undefined }
+  | { readonly kind: 'failed'; readonly reason: string };
+
 interface Kept {
   readonly version: string;
-  readonly document: ReturnType<typeof fetchDiscovery>;
+  readonly document: Promise<UsedDocument>;
   untilMs: number;
 }
 
@@ -172,27 +180,16 @@ export class SsoProviders {
   ): Promise<{ readonly metadata: ServerMetadata; readonly auth: ClientAuth }> {
     const found = await this.#document(issuer);
     if (found.kind === 'failed') throw new ProviderError(found.reason);
-    const { document } = found;
-    const announced = textsOf(document['id_token_signing_alg_values_supported']) ?? ['RS256'];
-    const methods = textsOf(document['token_endpoint_auth_methods_supported']);
-    return {
-      // Algorithms come from the issuer's settings, not from the token (RFC 8725, section 3.1).
-      metadata: {
-        ...document,
-        issuer: issuer.issuer,
-        id_token_signing_alg_values_supported: announced.filter((each) => issuer.algorithms.includes(each)),
-      },
-      auth: authOf(secret, methods),
-    };
+    return { metadata: found.metadata, auth: authOf(secret, found.methods) };
   }
 
-  #document(issuer: SsoIssuer): ReturnType<typeof fetchDiscovery> {
+  #document(issuer: SsoIssuer): Promise<UsedDocument> {
     const nowMs = this.#monotonicMs();
     const known = this.#documents.get(issuer.id);
     if (known !== undefined && known.version === issuer.version && nowMs < known.untilMs) return known.document;
     const kept: Kept = {
       version: issuer.version,
-      document: fetchDiscovery(this.#outbound, { issuer: issuer.issuer, ca: issuer.ca }),
+      document: fetchUsed(this.#outbound, issuer),
       untilMs: nowMs + DOCUMENT_MS,
     };
     this.#documents.delete(issuer.id);
@@ -216,18 +213,53 @@ export class SsoProviders {
         headers,
         ...(typeof text === 'string' ? { body: text } : {}),
       });
-      if (answer.kind === 'ok' && answer.status < 500) {
+      const problem = answer.kind === 'ok' ? problemOf(answer.body) : undefined;
+      if (answer.kind === 'ok' && answer.status < 500 && problem === undefined) {
         const type = answer.headers['content-type'] ?? 'application/octet-stream';
         return new Response(answer.body.length === 0 ? null : new Uint8Array(answer.body), {
           status: answer.status,
           headers: { 'content-type': type },
         });
       }
-      failed = answer.kind === 'ok' ? `The provider answered with the status ${answer.status}.` : answer.reason;
+      failed =
+        answer.kind === 'ok' ? (problem ?? `The provider answered with the status ${answer.status}.`) : answer.reason;
       throw new ProviderError(failed);
     };
     return { fetch, failure: () => failed };
   }
+}
+
+const ADDRESSES = ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'end_session_endpoint'] as const;
+const MAX_ADDRESS_LENGTH = 2048;
+const METHODS: readonly string[] = ['client_secret_basic', 'client_secret_post'];
+
+/** Everything else of the document is not kept, because it may be large, and a tenant may have 100 issuers. */
+async function fetchUsed(outbound: Outbound, { issuer, ca, algorithms }: SsoIssuer): Promise<UsedDocument> {
+  const found = await fetchDiscovery(outbound, { issuer, ca });
+  if (found.kind === 'failed') return found;
+  const { document } = found;
+  const addresses = ADDRESSES.flatMap((name) => {
+    const value = document[name];
+    return typeof value === 'string' && value.length <= MAX_ADDRESS_LENGTH ? [[name, value]] : [];
+  });
+  const announced = textsOf(document['id_token_signing_alg_values_supported']) ?? ['RS256'];
+  const metadata = {
+    ...Object.fromEntries(addresses),
+    issuer,
+    authorization_response_iss_parameter_supported: document['authorization_response_iss_parameter_supported'] === true,
+    // Algorithms come from the issuer's settings, not from the token (RFC 8725, section 3.1).
+    id_token_signing_alg_values_supported: algorithms.filter((each) => announced.includes(each)),
+  };
+  const methods = textsOf(document['token_endpoint_auth_methods_supported']);
+  return { kind: 'ok', metadata, methods: methods && METHODS.filter((each) => methods.includes(each)) };
+}
+
+/** Returns the reason why the library must not parse an answer, or the ID token in it. An answer may be no JSON. */
+function problemOf(body: Buffer): string | undefined {
+  const read = parseFetched(body);
+  if (read.kind !== 'ok') return read.kind === 'refused' ? read.reason : undefined;
+  const token = ownMember(read.value, 'id_token');
+  return typeof token === 'string' && hasUnreadableName(token) ? 'The ID token cannot be read.' : undefined;
 }
 
 /** RFC 6749, section 2.3.1: Basic, unless the provider announces other methods only. */
