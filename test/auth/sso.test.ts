@@ -507,7 +507,10 @@ describe('the beginning of a login', () => {
     },
   );
 
-  test('is limited by the address, and another address is not affected', async () => {
+  test.each([
+    ['the address', () => '192.0.2.1', '192.0.2.2'],
+    ['the /64 network of an IPv6 address', (i: number) => `2001:db8:0:1::${i}`, '2001:db8:0:2::1'],
+  ])('is limited by %s, and another one is not affected', async (_what, addressOf, other) => {
     const stand = await startHarness({ settings: { POSTERN_HTTP_TRUSTED_PROXIES: '["127.0.0.1"]' } });
     const start = async (address: string): Promise<string> =>
       locationOf(
@@ -519,9 +522,9 @@ describe('the beginning of a login', () => {
     const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now());
     onTestFinished(() => clock.mockRestore());
     const ends = new Set<string>();
-    for (let i = 0; i < 130; i++) ends.add(await start('192.0.2.1'));
+    for (let i = 0; i < 130; i++) ends.add(await start(addressOf(i)));
     expect(ends).toEqual(new Set([failedWith('unknown_issuer'), failedWith('too_many_attempts')]));
-    expect(await start('192.0.2.2')).toBe(failedWith('unknown_issuer'));
+    expect(await start(other)).toBe(failedWith('unknown_issuer'));
     await stand.close();
   });
 });

@@ -38,14 +38,17 @@ export const WINDOW_MS = 15 * 60 * 1000;
  * @param throttledAs an address; undefined: the source is unknown
  */
 export function attemptAt(account: string, throttledAs: string | undefined): LoginAttempt {
-  const source = network(throttledAs ?? '') ?? `unknown:${account}`;
+  const source = networkOf(throttledAs) ?? `unknown:${account}`;
   // An account may have any character. A source has no line end.
   return { pair: opaqueDigest(`${source}\n${account}`), account: opaqueDigest(account), address: opaqueDigest(source) };
 }
 
-/** Returns the network that counts as one address: an IPv6 host can use its whole /64. */
-function network(address: string): string | undefined {
-  const parsed = parseAddress(address);
+/**
+ * Returns the network that counts as one address: an IPv6 host can use its whole /64.
+ * @returns undefined for an unknown source
+ */
+export function networkOf(throttledAs: string | undefined): string | undefined {
+  const parsed = throttledAs === undefined ? undefined : parseAddress(throttledAs);
   if (parsed === undefined) return undefined;
   return parsed.family === 4 ? `4:${parsed.a}` : `6:${parsed.a}:${parsed.b}`;
 }

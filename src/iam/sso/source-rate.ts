@@ -1,6 +1,10 @@
-/** Limits what one address of clients costs without a login: logins that it begins, and logout tokens that are rejected. */
+/**
+ * Limits what one address of clients, or one IPv6 network, costs without a login: logins that it begins, and logout
+ * tokens that are rejected.
+ */
 
 import { ByteRates } from '../../domain/byte-rates.ts';
+import { networkOf } from '../auth/throttle.ts';
 
 /** Many people may share an address. */
 const PER_SECOND = 2;
@@ -12,10 +16,10 @@ export class SourceRate {
 
   /** Returns the seconds that the address must wait; 0: it need not wait. @param source undefined: unknown */
   waitSeconds(source: string | undefined): number {
-    return Math.max(0, Math.ceil(this.#rates.waitMs(source ?? '', performance.now()) / 1000));
+    return Math.max(0, Math.ceil(this.#rates.waitMs(networkOf(source) ?? '', performance.now()) / 1000));
   }
 
   count(source: string | undefined): void {
-    this.#rates.take(source ?? '', 1, performance.now());
+    this.#rates.take(networkOf(source) ?? '', 1, performance.now());
   }
 }
