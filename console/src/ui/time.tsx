@@ -64,22 +64,26 @@ const clock = {
   timer: undefined as ReturnType<typeof setInterval> | undefined,
 };
 
+/** Must be the same function in each render: React subscribes again to another one. */
+function subscribe(listener: () => void): () => void {
+  clock.listeners.add(listener);
+  if (clock.timer === undefined) {
+    // Nothing has kept the time while no screen showed one.
+    clock.now = Date.now();
+    clock.timer = setInterval(() => {
+      clock.now = Date.now();
+      for (const told of clock.listeners) told();
+    }, TICK_MS);
+  }
+  return () => {
+    clock.listeners.delete(listener);
+    if (clock.listeners.size > 0) return;
+    clearInterval(clock.timer);
+    clock.timer = undefined;
+  };
+}
+
 /** Milliseconds since the epoch, true to half a minute. One timer serves the whole page. */
 export function useNow(): number {
-  return useSyncExternalStore(
-    (listener) => {
-      clock.listeners.add(listener);
-      clock.timer ??= setInterval(() => {
-        clock.now = Date.now();
-        for (const told of clock.listeners) told();
-      }, TICK_MS);
-      return () => {
-        clock.listeners.delete(listener);
-        if (clock.listeners.size > 0) return;
-        clearInterval(clock.timer);
-        clock.timer = undefined;
-      };
-    },
-    () => clock.now,
-  );
+  return useSyncExternalStore(subscribe, () => clock.now);
 }

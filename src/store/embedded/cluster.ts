@@ -87,7 +87,7 @@ async function createCluster(home: Home, files: PostgresFiles, durable: boolean)
     // Another start created the cluster.
     if (!['ENOTEMPTY', 'EEXIST'].includes(systemCode(error) ?? '')) {
       throw new EmbeddedError(
-        `A database could not be created in ${home.directory}: ${lastLine(error)}.${adviceOn(error)}`,
+        `A database could not be created in ${home.directory}: ${causeOf(error)}.${adviceOn(error)}`,
       );
     }
   } finally {
@@ -120,15 +120,20 @@ async function initialize(
   );
 }
 
-/** In a container the user may have no name, which initdb requires. */
 function adviceOn(error: unknown): string {
-  return /could not look up effective user ID/.test(lastLine(error))
+  const cause = causeOf(error);
+  if (FULL.test(cause)) return ' Free some space on its disk, then start again.';
+  // In a container the user may have no name, which initdb requires.
+  return /could not look up effective user ID/.test(cause)
     ? ' Give this user a name in /etc/passwd, start Postern as another user, or set database.url.'
     : '';
 }
 
-function lastLine(error: unknown): string {
+const FULL = /No space left on device/;
+
+/** The last line that names an error. PostgreSQL reports further errors after a full disk. */
+function causeOf(error: unknown): string {
   const output = error instanceof Error && 'stderr' in error && typeof error.stderr === 'string' ? error.stderr : '';
   const lines = output.split('\n').filter((line) => /error|fatal|panic|could not/i.test(line));
-  return (lines.at(-1) ?? reason(error)).replace(/\.$/, '');
+  return (lines.find((line) => FULL.test(line)) ?? lines.at(-1) ?? reason(error)).replace(/\.$/, '');
 }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -106,6 +106,22 @@ describe('a first start', () => {
       await withDatabase(second.url, (db) => db.query({ text: 'select x from kept' }));
     },
   );
+
+  test.runIf(ROOT)('on a full disk says that no space is left, and leaves no file', async ({ skip }) => {
+    const dataDir = await folder();
+    await mkdir(dataDir, { mode: 0o711 });
+    const isMounted = await run('mount', ['-t', 'tmpfs', '-o', 'size=20m,mode=711', 'tmpfs', dataDir]).then(
+      () => true,
+      () => false,
+    );
+    if (!isMounted) skip('this container may not mount a file system');
+    try {
+      await expect(start(dataDir)).rejects.toThrow(/No space left on device\. Free some space on its disk/);
+      expect((await readdir(dataDir)).filter((name) => name.startsWith('postgres'))).toEqual([]);
+    } finally {
+      await run('umount', [dataDir]);
+    }
+  });
 
   test.runIf(ROOT)('as root with programs that no other user can reach copies them', async () => {
     const dataDir = await folder();

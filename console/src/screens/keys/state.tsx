@@ -11,9 +11,9 @@ const TONES = { active: 'good', disabled: 'off', expired: 'off', revoked: 'deny'
 export function KeyState({ apiKey }: { readonly apiKey: Pick<ApiKey, 'status' | 'expires_at'> }) {
   const now = useNow();
   const { status, expires_at: expiresAt } = apiKey;
-  if (status === 'active' && expiresAt !== null && Date.parse(expiresAt) - now < SOON_MS) {
-    return <State tone="care">{text.filters.expiring}</State>;
-  }
+  const leftMs = status !== 'active' || expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt) - now;
+  if (leftMs <= 0) return <State tone={TONES.expired}>{text.states.expired}</State>;
+  if (leftMs < SOON_MS) return <State tone="care">{text.filters.expiring}</State>;
   return <State tone={TONES[status]}>{text.states[status]}</State>;
 }
 

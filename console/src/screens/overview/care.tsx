@@ -15,6 +15,7 @@ import { Icon, type IconName } from '../../ui/icon.tsx';
 import { count } from '../../ui/number.ts';
 import { SectionHead } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
+import { useNow } from '../../ui/time.tsx';
 import styles from './overview.module.css';
 import { useOverview } from './queries.ts';
 
@@ -28,7 +29,8 @@ export function Care() {
   const missing = NEEDED.filter((needed) => !permissions.some((pattern) => covers(pattern, needed)));
   const overview = useOverview();
   const { data } = overview;
-  const entries = data === undefined ? [] : entriesOf(data);
+  const now = useNow();
+  const entries = data === undefined ? [] : entriesOf(data, now);
   return (
     <section>
       <SectionHead title={text.care} small={entries.length === 0 ? undefined : count(entries.length)} />
@@ -47,10 +49,11 @@ export function Care() {
   );
 }
 
-function entriesOf({ users, notices, unpriced_models: unpriced = [] }: Report): readonly ReactNode[] {
+function entriesOf({ users, notices, unpriced_models: unpriced = [] }: Report, now: number): readonly ReactNode[] {
   const [first] = unpriced;
+  const locked = (users?.locked ?? []).filter(({ locked_until: until }) => Date.parse(until ?? '') > now);
   return [
-    ...(users?.locked ?? []).map((user) => <Locked key={`locked ${user.id}`} user={user} />),
+    ...locked.map((user) => <Locked key={`locked ${user.id}`} user={user} />),
     ...(users?.suspended ?? []).map((user) => (
       <Entry
         key={`gone ${user.id}`}

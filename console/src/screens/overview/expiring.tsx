@@ -18,7 +18,7 @@ export function Expiring() {
   const keys = useOverview();
   const denied = useDenied('admin:keys');
   const total = keys.data?.expiring_keys.total ?? 0;
-  const rows = keys.data?.expiring_keys.data ?? [];
+  const rows = (keys.data?.expiring_keys.data ?? []).filter(({ expires_at: end }) => Date.parse(end ?? '') > now);
   const link =
     rows.length === 0 ? undefined : (
       <Link to="/keys" search={{ status: 'expiring' }}>

@@ -14,12 +14,13 @@ import { Id, Small, Tag } from '../../ui/mark.tsx';
 import { SectionHead } from '../../ui/page.tsx';
 import { Ago, Moment, Until } from '../../ui/time.tsx';
 import { SaidRates } from '../rates/said-rates.tsx';
-import { UserState } from '../users/state.tsx';
+import { UserState, useLockedUntil } from '../users/state.tsx';
 import styles from './side.module.css';
 import { SideKeys } from './side-keys.tsx';
 
 export function Side({ user, onEdit }: { readonly user: User; readonly onEdit: () => void }) {
   const denied = useDenied('admin:users');
+  const lockedUntil = useLockedUntil(user);
   return (
     <>
       <section>
@@ -55,7 +56,7 @@ export function Side({ user, onEdit }: { readonly user: User; readonly onEdit: (
             { name: text.lastLogin, value: <Ago time={user.last_login_at} /> },
             {
               name: text.locked,
-              value: user.locked_until === null ? text.notLocked : <Until time={user.locked_until} />,
+              value: lockedUntil === null ? text.notLocked : <Until time={lockedUntil} />,
             },
             {
               name: ratesText.title,

@@ -10,7 +10,7 @@ import { Note, shortened } from '../../ui/mark.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
-import { isSuspended, UserState } from '../users/state.tsx';
+import { isSuspended, UserState, useLockedUntil } from '../users/state.tsx';
 import { Access } from './access.tsx';
 import { Actions } from './actions.tsx';
 import { Activity } from './activity.tsx';
@@ -96,9 +96,10 @@ function TabName({ tab, counts }: TabNameProps) {
 }
 
 function Notes({ user }: { readonly user: UserResource }) {
+  const lockedUntil = useLockedUntil(user);
   return (
     <div className={styles.notes}>
-      {user.locked_until === null ? null : <Locked user={user} until={user.locked_until} />}
+      {lockedUntil === null ? null : <Locked user={user} until={lockedUntil} />}
       {isSuspended(user) ? (
         <Note tone="deny">
           <b>{text.directoryStates[user.directory_status ?? 'active']}.</b> {text.suspendedSays}

@@ -4,6 +4,7 @@ import type { User } from '../../../../client/index.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Icon } from '../../ui/icon.tsx';
 import { State, Tag } from '../../ui/mark.tsx';
+import { useNow } from '../../ui/time.tsx';
 import styles from './users.module.css';
 
 /** Reports whether the directory keeps the user from signing in. */
@@ -11,8 +12,15 @@ export function isSuspended({ directory_status: status }: User): boolean {
   return status !== undefined && status !== 'active';
 }
 
+/** Until when failed logins lock the account; null: they do not, or no longer. */
+export function useLockedUntil({ locked_until: until }: User): string | null {
+  const now = useNow();
+  return until === null || Date.parse(until) <= now ? null : until;
+}
+
 export function UserState({ user }: { readonly user: User }) {
-  const { status, directory_status: directory, email_conflict: conflict, locked_until: lockedUntil } = user;
+  const { status, directory_status: directory, email_conflict: conflict } = user;
+  const lockedUntil = useLockedUntil(user);
   if (status === 'deactivated') return <State tone="off">{text.statuses.deactivated}</State>;
   if (directory !== undefined && directory !== 'active')
     return <State tone="deny">{text.directoryStates[directory]}</State>;
