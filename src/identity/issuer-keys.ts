@@ -7,6 +7,7 @@
 import { createPublicKey } from 'node:crypto';
 import { isObject } from '../domain/json.ts';
 import type { IssuerKey } from '../domain/records.ts';
+import { isStorable } from '../domain/storable.ts';
 
 type KeySetResult =
   /** At least one key. */
@@ -77,7 +78,7 @@ function error(message: string): KeySetResult {
 /** Returns undefined for a key that is for another purpose, is too weak, or is not a key. */
 function verificationKey(entry: Entry, kind: KeySetKind): IssuerKey | undefined {
   const { kid, alg } = { kid: entry['kid'], alg: entry['alg'] };
-  if (kid === undefined ? kind === 'spiffe' : !isText(kid) || kid.length > MAX_KID_LENGTH) return undefined;
+  if (kid === undefined ? kind === 'spiffe' : !isKeyId(kid)) return undefined;
   if (!isForTokens(entry, kind)) return undefined;
   const shape = shapeOf(entry);
   if (shape === undefined || (alg !== undefined && !(isText(alg) && shape.algorithms.includes(alg)))) return undefined;
@@ -90,6 +91,10 @@ function verificationKey(entry: Entry, kind: KeySetKind): IssuerKey | undefined 
     ...(alg === undefined ? {} : { alg }),
     ...Object.fromEntries(members),
   };
+}
+
+function isKeyId(kid: unknown): boolean {
+  return isText(kid) && kid.length <= MAX_KID_LENGTH && isStorable(kid);
 }
 
 function isForTokens(entry: Entry, kind: KeySetKind): boolean {

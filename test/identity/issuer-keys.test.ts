@@ -94,6 +94,8 @@ describe('an entry that cannot verify tokens is left out, and a set without anot
     ['a kid that is no text', { ...RSA, kid: 1 }],
     ['an empty kid', { ...RSA, kid: '' }],
     ['a long kid', { ...RSA, kid: 'k'.repeat(513) }],
+    ['a kid with NUL', { ...RSA, kid: 'a\0b' }],
+    ['a kid with an unpaired surrogate', { ...RSA, kid: 'a\ud800' }],
   ])('%s', (_what, key) => {
     expect(messageOf({ keys: [key] })).toMatch(/no key that can verify tokens/);
     expect(keysOf([key, EC])).toEqual([EC]);
