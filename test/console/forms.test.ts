@@ -258,6 +258,26 @@ describe('unsaved work', () => {
   });
 });
 
+describe('a form that a proxy answers in place of the server', () => {
+  it.for([
+    { status: 502, says: 'Postern does not answer, so it is not known whether this was done. Try again.' },
+    { status: 403, says: 'Something answered that is not Postern. Look at the proxy between this page and Postern.' },
+  ])('says so for $status, and keeps the input', async ({ status, says }) => {
+    const { page, problems } = await stand.asAdmin({ path: '/console/users?open=new' });
+    await page.route('**/v1/iam/users', async (route) => {
+      if (route.request().method() !== 'POST') return route.fallback();
+      await route.fulfill({ status, contentType: 'text/html', body: '<h1>Not from Postern</h1>' });
+    });
+    const drawer = page.getByRole('dialog');
+    const name = drawer.getByRole('textbox', { name: 'Name', exact: true });
+    await name.fill('Kept');
+    await drawer.getByRole('textbox', { name: 'E-mail address' }).fill(`kept-${status}@example.com`);
+    await drawer.getByRole('button', { name: 'Create user' }).click();
+    await drawer.getByText(says).waitFor();
+    expect([await name.inputValue(), problems]).toEqual(['Kept', []]);
+  });
+});
+
 describe('a form that is sent several times before the answer', () => {
   async function holdPosts(page: Page): Promise<() => void> {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();

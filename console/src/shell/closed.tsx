@@ -12,6 +12,7 @@ import { Icon } from '../ui/icon.tsx';
 import { Id, Skeleton, useCopy } from '../ui/mark.tsx';
 import page from '../ui/page.module.css';
 import { SectionHead } from '../ui/page.tsx';
+import { sentenceOf } from '../ui/problem.tsx';
 import { Moment } from '../ui/time.tsx';
 import styles from './closed.module.css';
 import { ClosedDoor } from './closed-door.tsx';
@@ -75,7 +76,7 @@ export function Closed({ screen, refusal, refusedAtMs, onAskAgain }: ClosedProps
           <Facts
             facts={[
               { name: shell.closed.request, value: <code>{need.request}</code> },
-              { name: shell.closed.answer, value: refusal.detail === '' ? refusal.title : refusal.detail },
+              { name: shell.closed.answer, value: sentenceOf(refusal) },
               {
                 name: shell.closed.requestId,
                 value:

@@ -92,8 +92,11 @@ function WayOn({ error }: { readonly error: unknown }) {
 
 /** One sentence for any error of a call. */
 export function sentenceOf(error: unknown): string {
-  if (error instanceof ProblemError) return error.detail === '' ? error.title : error.detail;
-  if (error instanceof ConnectionError) return common.noAnswer;
+  if (error instanceof ProblemError && error.detail !== '') return error.detail;
+  if (error instanceof ProblemError && error.code !== 'unknown') return error.title;
+  // Without a problem document, a proxy answers in place of Postern. In HTTP/2 its answer has not even a title.
+  if (error instanceof ConnectionError || isPassing(error)) return common.noAnswer;
+  if (error instanceof ProblemError) return common.unexpected;
   return error instanceof UnexpectedAnswerError ? common.unexpected : common.failed;
 }
 
