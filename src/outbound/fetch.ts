@@ -17,6 +17,8 @@ const { request: httpRequest } = process.getBuiltinModule('node:http');
 /** Bounds a response's body by default: the bound of a discovery document and of a key set. */
 const MAX_BYTES = 512 * 1024;
 const TIMEOUT_MS = 5_000;
+/** The largest number of interim responses (status 1xx) before a response. A server could send them without an end. */
+const MAX_INTERIM = 16;
 
 export interface FetchRules {
   /** Hosts that may have any address, as in a URL: `host`, or `host:port` for one port. */
@@ -149,6 +151,10 @@ async function send(
   request.on('error', reject);
   // A server that switches protocols (status 101) ends the request without a response and without an error.
   request.on('close', () => reject(new FetchError(CLOSED)));
+  let interim = 0;
+  request.on('information', () => {
+    if (interim++ === MAX_INTERIM) reject(new FetchError('The server sends too many interim responses.'));
+  });
   request.end(body);
   try {
     const response = await promise;

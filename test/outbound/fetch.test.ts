@@ -252,6 +252,19 @@ describe('the response', () => {
     expect(reasonOf(await fetchServer({ signal: stop.signal }))).toMatch(/^The request failed/);
   });
 
+  test('a few interim responses are skipped, and many end the request', async () => {
+    let interim = 0;
+    server.answer = ({ socket }) => {
+      const hints = 'HTTP/1.1 103 Early Hints\r\nlink: </style.css>\r\n\r\n'.repeat(interim);
+      socket.write(`${hints}HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}`);
+      return true;
+    };
+    interim = 16;
+    expect(await fetchServer()).toMatchObject({ kind: 'ok', body: Buffer.from('{}') });
+    interim = 17;
+    expect(reasonOf(await fetchServer())).toBe('The server sends too many interim responses.');
+  });
+
   test('headers of more than 16 KiB end the request', async () => {
     server.answer = (_request, response) => {
       response.writeHead(200, { 'x-long': 'x'.repeat(20_000) }).end();
