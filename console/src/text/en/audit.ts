@@ -1,3 +1,5 @@
+import { counted } from './counted.ts';
+
 /** The audit log. */
 export const audit = {
   title: 'Audit',
@@ -35,8 +37,9 @@ export const audit = {
   applyTime: 'Show this time',
   chainOfPlatform: 'The log is sealed as one chain for all tenants; platform administrators see its state.',
   chainLoading: 'Reading how far the log is sealed.',
-  noSeal: (rows: string) => `No seal yet: ${rows} rows wait for the first.`,
-  sealed: (rows: string, seals: string) => `The chain seals ${rows} rows of all tenants in ${seals} seals, the newest`,
+  noSeal: (rows: string) => `No seal yet: ${counted(rows, 'row')} ${rows === '1' ? 'waits' : 'wait'} for the first.`,
+  sealed: (rows: string, seals: string) =>
+    `The chain seals ${counted(rows, 'row')} of all tenants in ${counted(seals, 'seal')}, the newest`,
   newestHash: 'Hash of the newest:',
   allSealed: 'No row waits for a seal.',
   unsealed: (rows: string, n: number) => (n === 1 ? '1 row waits for a seal.' : `${rows} rows wait for a seal.`),

@@ -1,3 +1,5 @@
+import { counted } from './counted.ts';
+
 /** Budgets: the list, the editor, and what is left of them. */
 export const budgets = {
   title: 'Budgets',
@@ -123,8 +125,8 @@ export const budgets = {
 
   summary: {
     money: (amount: string) => amount,
-    tokens: (amount: string) => `${amount} tokens`,
-    requests: (amount: string) => `${amount} requests`,
+    tokens: (amount: string) => counted(amount, 'token'),
+    requests: (amount: string) => counted(amount, 'request'),
   },
   every: { hour: 'an hour', day: 'a day', week: 'a week', month: 'a month', total: 'in total' },
   perSays: { all: '', key: 'for each key', user: 'for each user' },

@@ -1,3 +1,5 @@
+import { counted } from './counted.ts';
+
 /** Limits by model: of a tenant, a key or a user. */
 export const rates = {
   title: 'Limits by model',
@@ -24,8 +26,8 @@ export const rates = {
     control: 'A pattern holds no control characters.',
   },
   said: {
-    requests: (n: string) => `${n} requests a minute`,
-    tokens: (n: string) => `${n} tokens a minute`,
+    requests: (n: string) => `${counted(n, 'request')} a minute`,
+    tokens: (n: string) => `${counted(n, 'token')} a minute`,
     parallel: (n: string) => `${n} at the same time`,
   },
 } as const;

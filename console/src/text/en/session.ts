@@ -1,3 +1,5 @@
+import { counted } from './counted.ts';
+
 /** Signing in and out, and what the caller may not do. */
 export const session = {
   title: 'Sign in',
@@ -12,7 +14,7 @@ export const session = {
   password: 'Password',
   refused: 'This name and password do not go together. Both may be wrong.',
   locked: (seconds: number) =>
-    `There were too many failed attempts. Try again in ${seconds < 90 ? `${seconds} seconds` : `${Math.ceil(seconds / 60)} minutes`}, or ask an administrator to unlock the account.`,
+    `There were too many failed attempts. Try again in ${seconds < 90 ? counted(String(seconds), 'second') : `${Math.ceil(seconds / 60)} minutes`}, or ask an administrator to unlock the account.`,
   suspended: 'The tenant of this account is suspended. A platform administrator can activate it.',
   withIssuer: (label: string) => `Sign in with ${label}`,
   issuers: 'Sign in with your organization',

@@ -1,3 +1,5 @@
+import { counted } from './counted.ts';
+
 /** A trial: the decisions of checks in shadow mode, beside another gate. */
 export const trial = {
   title: 'Trial',
@@ -21,7 +23,7 @@ export const trial = {
   guide: 'The guide docs/trial.md describes a week, from the first request to the enforced one.',
   showDay: 'Show 24 hours',
   sampled: (n: string) =>
-    `${n} decisions are beyond the bounds of the record. The reasons, principals and requests below are of the recorded ones.`,
+    `${counted(n, 'decision')} ${n === '1' ? 'is' : 'are'} beyond the bounds of the record. The reasons, principals and requests below are of the recorded ones.`,
   noReport:
     'No report of the other gate has come yet. Until then, every request counts as allowed by it. Add the access log that the same command prints.',
   reported: 'Last report of a denial by the other gate:',

@@ -1,3 +1,5 @@
+import { counted } from './counted.ts';
+
 /** The usage of a tenant. */
 export const usage = {
   title: 'Usage',
@@ -26,7 +28,7 @@ export const usage = {
   total: 'Tokens',
   estimated: 'Estimated',
   share: 'Share',
-  says: (requests: string, tokens: string) => `${requests} requests, ${tokens} tokens`,
+  says: (requests: string, tokens: string) => `${counted(requests, 'request')}, ${counted(tokens, 'token')}`,
   estimatedSays: (tokens: string) => `${tokens} of the tokens are estimated, because the platform reported none.`,
   metered:
     'Chat, completions, responses, messages and embeddings count. Images, audio and rerank count if their answer reports tokens. Batches, files and fine-tuning do not count.',

@@ -1,3 +1,5 @@
+import { counted } from './counted.ts';
+
 /** Webhooks: the list, the editor, the secret and the deliveries. */
 export const webhooks = {
   title: 'Webhooks',
@@ -41,7 +43,8 @@ export const webhooks = {
   id: 'Id',
   record: 'Record',
   rotatedUntil: 'Former secret signs until',
-  droppedSays: (n: string) => `${n} events were left out, because 10,000 deliveries waited.`,
+  droppedSays: (n: string) =>
+    `${counted(n, 'event')} ${n === '1' ? 'was' : 'were'} left out, because 10,000 deliveries waited.`,
   stoppedSays: 'The server disabled this webhook.',
 
   save: 'Save webhook',
