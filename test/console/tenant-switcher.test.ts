@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
 import { ADMIN, done, makeKey, makeUser } from '../server/support/client.ts';
-import { applyLook, chooseOption, faultsInEveryLook, PHONE } from './support/browser.ts';
+import { applyLook, chooseOption, faultsInEveryLook, PHONE, visit } from './support/browser.ts';
 import { type ConsoleStand, enter, it } from './support/stand.ts';
 
 const MANY = 24;
@@ -23,6 +23,24 @@ const addressOf = (page: Page): string => {
 };
 const open = (page: Page) => page.getByRole('button', { name: /^Change the tenant:/ }).click();
 const field = (page: Page) => page.getByRole('combobox', { name: 'Find a tenant by id or name' });
+
+describe('a link without a tenant', () => {
+  it('opens a user and a key in the tenant that they belong to, and keeps the rest of the address', async () => {
+    const tenant = 'a-1-north';
+    const user = await makeUser(stand.server.http, stand.token, { tenant, roles: ['developer'] });
+    const { id } = await makeKey(stand.server.http, stand.token, { tenant });
+    const { page, problems } = await stand.signIn({ path: `/console/users/${user.id}?tab=keys` });
+    await expect.poll(() => new URL(page.url()).searchParams.get('tenant')).toBe(tenant);
+    await page.getByRole('button', { name: /^Change the tenant: Branch 1/ }).waitFor();
+    await page.getByRole('tab', { name: 'Keys', selected: true }).waitFor();
+    await visit(page, `/console/keys?open=${id}`);
+    await page.getByRole('dialog', { name: 'made by a test' }).waitFor();
+    await expect.poll(() => new URL(page.url()).searchParams.get('tenant')).toBe(tenant);
+    await page.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('row', { name: 'made by a test' }).waitFor();
+    expect(problems).toEqual([]);
+  });
+});
 
 describe('the tenant switcher', () => {
   it('is used by the keyboard alone, and stays on the screen without what belongs to the tenant before', async () => {

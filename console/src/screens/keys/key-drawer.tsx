@@ -7,6 +7,7 @@ import { useCatalog } from '../../api/catalog.ts';
 import { hasUnsaved } from '../../api/drafts.ts';
 import { nameOf, Principal, shownKey } from '../../api/principal.tsx';
 import { useDenied, useMe } from '../../api/session.ts';
+import { useMoveToTenant } from '../../shell/move-to-tenant.ts';
 import { keys as text } from '../../text/en/keys.ts';
 import { Button } from '../../ui/button.tsx';
 import { type Fact, Facts } from '../../ui/facts.tsx';
@@ -42,7 +43,8 @@ interface KeyDrawerProps {
 
 export function KeyDrawer({ id, edited, onEdit, onClose }: KeyDrawerProps) {
   const found = useKey(id);
-  const apiKey = found.data?.data;
+  const isMoving = useMoveToTenant(found.data?.data.tenant_id);
+  const apiKey = isMoving ? undefined : found.data?.data;
   const [asking, setAsking] = useState<'rotate' | 'revoke' | 'disable' | 'enable'>();
   const [issued, setIssued] = useState<IssuedApiKey>();
   const me = useMe();

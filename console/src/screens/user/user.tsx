@@ -3,6 +3,7 @@
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import type { User as UserResource } from '../../../../client/index.ts';
 import { useTenant } from '../../api/session.ts';
+import { useMoveToTenant } from '../../shell/move-to-tenant.ts';
 import { common } from '../../text/en/common.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Courses } from '../../ui/courses.tsx';
@@ -29,6 +30,7 @@ export function User() {
   const search = useSearch({ from: '/inside/users/$id' });
   const navigate = useNavigate({ from: '/users/$id' });
   const loaded = useUser(id);
+  const isMoving = useMoveToTenant(loaded.data?.data.tenant_id);
   const counts = useCounts(id);
   const show = (change: Partial<UserSearch>): void => void navigate({ search: (before) => ({ ...before, ...change }) });
   const crumb = (
@@ -36,7 +38,7 @@ export function User() {
       <Link to="/users">{text.crumb}</Link> / {shortened(id)}
     </>
   );
-  if (loaded.data === undefined) {
+  if (loaded.data === undefined || isMoving) {
     return (
       <Page title={loaded.isError ? text.crumb : common.loading} crumb={crumb}>
         {loaded.isError ? <Problem error={loaded.error} onRetry={() => void loaded.refetch()} /> : null}
