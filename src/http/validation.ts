@@ -17,8 +17,15 @@ const rfc3339 = addFormats.default(new Ajv(), ['date-time']).compile<string>({ t
 for (const ajv of [thorough, frugal]) {
   addFormats.default(ajv, ['date', 'email']);
   // `Date` expresses neither leap seconds nor offsets without minutes, which the format of `ajv-formats` accepts.
-  ajv.addFormat('date-time', (text: string) => rfc3339(text) && !Number.isNaN(Date.parse(text)));
+  ajv.addFormat('date-time', (text: string) => rfc3339(text) && isWithinYears(Date.parse(text)));
   ajv.addVocabulary(['asksAlso']);
+}
+
+const [FIRST_MS, LAST_MS] = [Date.parse('0000-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59.999Z')];
+
+/** RFC 3339 writes no other years in UTC, to which an offset may lead. False for NaN. */
+function isWithinYears(ms: number): boolean {
+  return ms >= FIRST_MS && ms <= LAST_MS;
 }
 
 export type Validated<T> =
