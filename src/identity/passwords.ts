@@ -49,9 +49,12 @@ export class Passwords {
     return new Passwords(makeWorkQueue(maxRunning, options.maxWaiting ?? MAX_WAITING), dummy);
   }
 
-  /** Rejects with the Refusal `unavailable` if the queue is full. */
-  async hash(password: string): Promise<string> {
-    return await this.#enqueue(() => hash(password.normalize('NFC'), PARAMETERS));
+  /**
+   * Rejects with the Refusal `unavailable` if the queue is full.
+   * @param key a tenant whose administrator may ask for any number of hashes: it leaves half of the queue to others
+   */
+  async hash(password: string, key?: string): Promise<string> {
+    return await this.#enqueue(() => hash(password.normalize('NFC'), PARAMETERS), key);
   }
 
   /**
@@ -75,8 +78,8 @@ export class Passwords {
     return passwordProblems(password, owner);
   }
 
-  #enqueue<T>(task: () => Promise<T>): Promise<T> {
-    const result = this.#queue.run(task);
+  #enqueue<T>(task: () => Promise<T>, key?: string): Promise<T> {
+    const result = this.#queue.run(task, key);
     if (result === undefined) {
       throw new Refusal(
         'unavailable',

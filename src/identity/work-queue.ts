@@ -11,8 +11,11 @@ import { Semaphore } from '../concurrency/semaphore.ts';
 const TOGETHER = 2;
 
 export interface WorkQueue {
-  /** Runs the task when a permit is free. Returns undefined, at once, if the queue is full. */
-  readonly run: <T>(task: () => Promise<T>) => Promise<T> | undefined;
+  /**
+   * Runs the task when a permit is free. Returns undefined, at once, if the queue is full.
+   * @param key leaves half of the free permits and places to others, as in `Semaphore`
+   */
+  readonly run: <T>(task: () => Promise<T>, key?: string) => Promise<T> | undefined;
 }
 
 /**
@@ -35,15 +38,16 @@ export function makeWorkQueue(maxRunning: number, maxWaiting: number): WorkQueue
     }
   };
 
-  const begin = async <T>(task: () => Promise<T>): Promise<T> => {
+  const begin = async <T>(task: () => Promise<T>, key: string | undefined): Promise<T> => {
     try {
       return await task();
     } finally {
-      await handOver(semaphore.release());
+      await handOver(semaphore.release(key));
     }
   };
 
   return {
-    run: (task) => (semaphore.tryAcquire() ? begin(task) : semaphore.wait()?.then(() => begin(task))),
+    run: (task, key) =>
+      semaphore.tryAcquire(key) ? begin(task, key) : semaphore.wait(key)?.then(() => begin(task, key)),
   };
 }

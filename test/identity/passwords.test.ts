@@ -49,6 +49,14 @@ describe('a password', () => {
 });
 
 describe('the password queue', () => {
+  it('has a place for a login while a tenant asks for any number of hashes', async () => {
+    const small = await Passwords.start({ maxRunning: 1, maxWaiting: 4 });
+    const asked = Array.from({ length: 10 }, () => small.hash(PASSWORD, 'acme'));
+    const login = small.verify(stored, PASSWORD);
+    expect((await Promise.allSettled(asked)).filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+    expect(await login).toBe(true);
+  });
+
   it('is bounded: beyond it the answer is unavailable at once, and what waits is still done', async () => {
     const small = await Passwords.start({ maxRunning: 1, maxWaiting: 2 });
     const attempts = Array.from({ length: 5 }, () => small.verify(stored, PASSWORD));

@@ -5,7 +5,7 @@
 
 import type { Static } from 'typebox';
 import { Fault, Refusal } from '../../domain/errors.ts';
-import { makeId } from '../../domain/ids.ts';
+import { makeId, type TenantId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import { makeOneTimeToken } from '../../identity/opaque-tokens.ts';
 import { databaseTime } from '../../store/time.ts';
@@ -50,7 +50,7 @@ export async function createUser(
   const email = canonicalEmail(request.email);
   const { name, department = null, password } = request;
   throwIfInvalid(rateLimitErrors(request.rate_limits));
-  const password_hash = password === undefined ? null : await hashed(parts, password, email, name);
+  const password_hash = password === undefined ? null : await hashed(parts, caller.tenant, password, { email, name });
   const setup = password === undefined ? makeOneTimeToken(parts.random) : undefined;
   const id = makeId('usr', caller.nowMs, parts.random(10));
   const entry = { action: 'user.create', target: { type: 'user', id } } as const;
@@ -84,11 +84,14 @@ export async function createUser(
   return { ...resource, ...(setup === undefined ? {} : revealOnce(caller, { password_setup_token: setup.text })) };
 }
 
-async function hashed(parts: AdminParts, password: string, email: string, name: string): Promise<string> {
-  throwIfInvalid(
-    parts.passwords.validate(password, { email, name }).map((message) => ({ path: '/password', message })),
-  );
-  return parts.passwords.hash(password);
+async function hashed(
+  parts: AdminParts,
+  tenant: TenantId,
+  password: string,
+  owner: { readonly email: string; readonly name: string },
+): Promise<string> {
+  throwIfInvalid(parts.passwords.validate(password, owner).map((message) => ({ path: '/password', message })));
+  return parts.passwords.hash(password, tenant);
 }
 
 /**
