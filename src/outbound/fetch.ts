@@ -17,8 +17,11 @@ const { request: httpRequest } = process.getBuiltinModule('node:http');
 /** Bounds a response's body by default: the bound of a discovery document and of a key set. */
 const MAX_BYTES = 512 * 1024;
 const TIMEOUT_MS = 5_000;
-/** The largest number of interim responses (status 1xx) before a response. A server could send them without an end. */
-const MAX_INTERIM = 16;
+/** A connection may carry this many times `maxBytes`, because each byte of a body may come in a chunk of its own. */
+const MOST_FRAMING = 8;
+/** The bytes of a connection beyond that: handshake, headers, interim responses (status 1xx). */
+const MAX_OTHER_BYTES = 128 * 1024;
+const WATCH_MS = 20;
 
 export interface FetchRules {
   /** Hosts that may have any address, as in a URL: `host`, or `host:port` for one port. */
@@ -151,10 +154,12 @@ async function send(
   request.on('error', reject);
   // A server that switches protocols (status 101) ends the request without a response and without an error.
   request.on('close', () => reject(new FetchError(CLOSED)));
-  let interim = 0;
-  request.on('information', () => {
-    if (interim++ === MAX_INTERIM) reject(new FetchError('The server sends too many interim responses.'));
-  });
+  // Interim responses, extensions of chunks and empty lines are no part of a body, and the parser takes them without an end.
+  let isTooMuch = false;
+  const watch = setInterval(() => {
+    isTooMuch = (request.socket?.bytesRead ?? 0) > MOST_FRAMING * maxBytes + MAX_OTHER_BYTES;
+    if (isTooMuch) request.destroy();
+  }, WATCH_MS);
   request.end(body);
   try {
     const response = await promise;
@@ -164,7 +169,10 @@ async function send(
     // A body without a length ends with its connection, also if the bound ended that.
     if (!cutsBody) signal.throwIfAborted();
     return { kind: 'ok', status, headers: response.headers, body: content };
+  } catch (error) {
+    throw isTooMuch ? new FetchError('The server sends too much beside its response.') : error;
   } finally {
+    clearInterval(watch);
     request.destroy();
   }
 }
