@@ -126,7 +126,9 @@ const MAX_SPELT = 200;
 
 function spelt(resources: readonly Resource[]): string {
   const text = resources
-    .map((resource) => (resource.name === undefined ? resource.kind : `${resource.kind}/${resource.name}`))
+    .map(({ kind, name }) =>
+      name === undefined ? `${kind} (the server finds none in the request)` : `${kind}/${name}`,
+    )
     .join(', ');
   return text.length <= MAX_SPELT ? text : 'all resources of the request';
 }

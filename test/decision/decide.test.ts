@@ -240,6 +240,7 @@ describe('a model that the decision cannot see', () => {
     expect(ask(transcription, keyWith(['audio:write'], { models: ['*'] })).kind).toBe('allow');
     expect(ask(transcription, keyWith(['audio:write'], { models: ['whisper-1'] }))).toMatchObject({
       code: 'resource_not_permitted',
+      detail: 'audio:write is granted, but not for models (the server finds none in the request).',
     });
   });
 
