@@ -79,6 +79,55 @@ test('with a role that neither the tenant nor the file has are refused by the pl
   expect(await planLines(fresh.db, acme({ budgets: [ofWriters] }))).toEqual([]);
 });
 
+test('with a key or a user that neither the tenant nor the file has are refused by the plan, with the next step', async () => {
+  const key = 'key_01h455vb4pex5vsknk084sn02q';
+  const user = 'usr_01h455vb4pex5vsknk084sn02q';
+  const ofKey = { ...each, name: 'of-a-key', per: 'key', applies_to: { keys: [key] } };
+  const ofUsers = { ...adas, applies_to: { users: ['Ada@acme.test', user] } };
+  const keyAdvice = 'Keys have other ids in each database. Name keys of this database, or select them by metadata.';
+  const userAdvice = 'Add the user to the file, or correct the budget.';
+  const [ofNoKey, ofNoUser, ofNoAda] = [
+    {
+      path: '/tenants/0/budgets/0/applies_to/keys/0',
+      message: `The budget of-a-key applies to the key ${key}, which the tenant acme does not have. ${keyAdvice}`,
+    },
+    {
+      path: '/tenants/0/budgets/1/applies_to/users/1',
+      message: `The budget of-ada applies to the user ${user}, which the tenant acme does not have. ${userAdvice}`,
+    },
+    {
+      path: '/tenants/0/budgets/1/applies_to/users/0',
+      message: `The budget of-ada applies to the user ada@acme.test, which the tenant acme does not have. ${userAdvice}`,
+    },
+  ];
+  const budgets = [ofKey, ofUsers];
+  expect(await plan(fresh.db, acme({ budgets }))).toEqual({ errors: [ofNoKey, ofNoAda, ofNoUser] });
+  expect(await plan(fresh.db, acme({ users: [ada], budgets }))).toEqual({ errors: [ofNoKey, ofNoUser] });
+
+  await apply(fresh.db, acme({}));
+  await fresh.db.knex('users').insert({ id: user, tenant_id: 'acme', email: 'bob@acme.test', name: 'Bob' });
+  const shown = { description: '', prefix: 'pk_', last_four: 'last', created_by: 'cli' };
+  await fresh.db
+    .knex('api_keys')
+    .insert({ id: key, tenant_id: 'acme', digest: Buffer.alloc(32), scopes: [], ...shown });
+  await apply(fresh.db, acme({ users: [ada], budgets }));
+  expect(await stored()).toMatchObject([{ applies_to: { keys: [key] } }, { applies_to: { users: [{}, user] } }]);
+
+  // A budget keeps a key and a user that were deleted after it was written, if the file names the user by id.
+  await fresh.db.knex('api_keys').delete();
+  await fresh.db.knex('users').where({ id: user }).delete();
+  const changed = budgets.map((budget) => ({ ...budget, enabled: false }));
+  await apply(fresh.db, acme({ budgets: changed }));
+  expect(await stored()).toMatchObject([{ enabled: false }, { enabled: false, applies_to: { users: [{}, user] } }]);
+  const without = acme({ users: [], budgets: budgets.map((budget) => ({ ...budget, enabled: true })) });
+  expect(await plan(fresh.db, without, { prune: true })).toEqual({ errors: [ofNoAda] });
+});
+
+test('are unchanged by a file that spells an email address in capitals', async () => {
+  await apply(fresh.db, acme({ users: [ada], budgets: [adas] }));
+  expect(await planLines(fresh.db, acme({ users: [ada], budgets: [adas] }))).toEqual([]);
+});
+
 test('are changed member by member, begin a new amount as through the API, and are pruned', async () => {
   await apply(fresh.db, acme({ users: [ada], budgets: [adas, each] }));
   const changed = acme({ budgets: [{ name: 'each-developer', limit: 2000, models: null, alerts: null }] });
@@ -95,6 +144,7 @@ test('with values that the API refuses are errors at their places, before anythi
   const planned = await plan(
     fresh.db,
     acme({
+      users: [ada],
       budgets: [
         { name: 'of-nothing' },
         { ...adas, limit: 12 },
@@ -112,7 +162,7 @@ test('with values that the API refuses are errors at their places, before anythi
 
 test('of a user or a role that does not exist, or more than 16 for one request, are refused as a whole', async () => {
   await expect(apply(fresh.db, acme({ budgets: [adas] }))).rejects.toThrow(
-    'no user with the email address ada@acme.test',
+    'applies to the user ada@acme.test, which the tenant acme does not have.',
   );
   await expect(apply(fresh.db, acme({ budgets: [{ ...each, applies_to: { roles: ['wizard'] } }] }))).rejects.toThrow(
     'This role does not exist in the tenant: wizard.',

@@ -8,7 +8,7 @@ import { formatMoney, parseMoney } from '../../domain/money.ts';
 import type { BudgetScope } from '../../domain/records.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { type BudgetRow, type BudgetValues, budgetResource, type NewBudget, shownOf } from '../budgets/entity.ts';
-import { deleteBudgetRow, listBudgets } from '../budgets/queries.ts';
+import { deleteBudgetRow, listBudgets, missingOf } from '../budgets/queries.ts';
 import { readNewBudget } from '../budgets/values.ts';
 import { writeBudget, writeNewBudget } from '../budgets/write.ts';
 import { invalidField } from '../caller/refusals.ts';
@@ -68,23 +68,78 @@ export function canonicalLimit(limit: string | number): string | number {
   return amount === undefined ? limit : formatMoney(amount);
 }
 
-/** @param wanted undefined: the file does not state the budgets. @param prune deletes budgets that it does not name */
+/** Returns the scope with the email addresses in their stored form. */
+export function canonicalSetupScope(scope: SetupScope): SetupScope {
+  return 'users' in scope ? { users: scope.users.map(canonicalEmail) } : scope;
+}
+
+/** Returns the keys and users that the budgets of a file name and the tenant does not have. */
+export async function absentCallers(
+  q: Queryable,
+  tenant: TenantId,
+  wanted: readonly WantedBudget[] = [],
+): Promise<ReadonlySet<string>> {
+  const scopes = wanted.flatMap(({ applies_to }) => applies_to ?? []);
+  const keys = scopes.flatMap((scope) => ('keys' in scope ? scope.keys : []));
+  const users = scopes.flatMap((scope) => ('users' in scope ? scope.users : []));
+  const ids = users.flatMap((text) => parseId('usr', text) ?? []);
+  const emails = users.filter((text) => parseId('usr', text) === undefined);
+  const known = await usersOfEmails(q, tenant, emails);
+  return new Set([
+    ...(await missingOf(q, tenant, { keys })),
+    ...(await missingOf(q, tenant, { users: ids })),
+    ...emails.filter((email) => !known.has(email)),
+  ]);
+}
+
+/**
+ * @param wanted undefined: the file does not state the budgets. @param prune deletes budgets that it does not name
+ * @param isAbsent reports whether a key or a user does not exist after the setup
+ */
 export function planBudgets(
   tenant: TenantId,
   wanted: readonly WantedBudget[] | undefined,
   stored: readonly SetupBudget[],
   prune: boolean,
+  isAbsent: (caller: string) => boolean,
   errors: SetupError[],
 ): readonly BudgetAction[] {
   const actions = planResources(budgetResources(tenant), wanted, stored, prune, errors);
   const places = new Map<string, string>(wanted?.map(({ key, at }) => [key, at]));
-  for (const { name, after } of actions) {
+  for (const { name, before, after } of actions) {
     if (after === undefined) continue;
+    const at = places.get(name) ?? '';
+    const isUnknown = (caller: string) => isAbsent(caller) && !keeps(before, caller);
+    errors.push(...unknownCallers(tenant, name, after.applies_to, `${at}/applies_to`, isUnknown));
     // Its users are found when the budget is written, because the file may create them.
     const scope: BudgetScope = 'users' in after.applies_to ? { users: [] } : after.applies_to;
-    readAt(places.get(name) ?? '', errors, () => readNewBudget(requestOf(name, after, scope)));
+    readAt(at, errors, () => readNewBudget(requestOf(name, after, scope)));
   }
   return actions;
+}
+
+/** Reports whether the stored budget has this id. A budget keeps a key or a user that was deleted after it was written. */
+function keeps(before: SetupBudget | undefined, id: string): boolean {
+  const scope: BudgetScope = before?.row.applies_to ?? { tenant: true };
+  return ('keys' in scope ? scope.keys : 'users' in scope ? scope.users : []).some((kept) => kept === id);
+}
+
+function unknownCallers(
+  tenant: TenantId,
+  budget: BudgetName,
+  scope: SetupScope,
+  at: string,
+  isUnknown: (caller: string) => boolean,
+): readonly SetupError[] {
+  const errorsOf = (member: 'keys' | 'users', names: readonly string[], type: string, advice: string) =>
+    names.flatMap((name, i) => {
+      const message = `The budget ${budget} applies to the ${type} ${name}, which the tenant ${tenant} does not have. ${advice}`;
+      return isUnknown(name) ? [{ path: `${at}/${member}/${i}`, message }] : [];
+    });
+  const keysDiffer = 'Keys have other ids in each database. Name keys of this database, or select them by metadata.';
+  if ('keys' in scope) return errorsOf('keys', scope.keys, 'key', keysDiffer);
+  const addUser = 'Add the user to the file, or correct the budget.';
+  return 'users' in scope ? errorsOf('users', scope.users, 'user', addUser) : [];
 }
 
 function requestOf(name: BudgetName, values: Values, applies_to: BudgetScope): NewBudget {
@@ -124,9 +179,8 @@ function budgetResources(tenant: TenantId): SetupResource<SetupBudget, Values, B
 async function scopeOf({ trx, flushUsers }: ApplyContext, tenant: TenantId, scope: SetupScope): Promise<BudgetScope> {
   if (!('users' in scope)) return scope;
   await flushUsers();
-  const named = scope.users.map((text) => parseId('usr', text) ?? canonicalEmail(text));
-  const ids = await usersOfEmails(trx, tenant, named);
-  const users = named.map((text): UserId => {
+  const ids = await usersOfEmails(trx, tenant, scope.users);
+  const users = scope.users.map((text): UserId => {
     const id = ids.get(text) ?? parseId('usr', text);
     if (id !== undefined) return id;
     throw invalidField('/applies_to/users', `The tenant ${tenant} has no user with the email address ${text}.`);

@@ -16,7 +16,7 @@ import { lockAdministrators } from '../users/administrator-queries.ts';
 import type { UserRow } from '../users/entity.ts';
 import type { WebhookRow } from '../webhooks/entity.ts';
 import { listWebhooks } from '../webhooks/queries.ts';
-import { listSetupBudgets, type SetupBudget } from './budgets.ts';
+import { absentCallers, listSetupBudgets, type SetupBudget } from './budgets.ts';
 import { deletedTenants, lockGlobalPolicies, lockTenants, lockUsersOfSetup, usersForSetup } from './queries.ts';
 import type { Setup } from './read.ts';
 
@@ -30,6 +30,8 @@ export interface TenantState {
   readonly issuers: readonly StoredIssuer[];
   readonly webhooks: readonly WebhookRow[];
   readonly budgets: readonly SetupBudget[];
+  /** The keys and users that the setup's budgets name and the tenant does not have. */
+  readonly absentCallers: ReadonlySet<string>;
 }
 
 export interface CurrentState {
@@ -71,7 +73,7 @@ export async function readCurrentState(
   }
   const deleted = await deletedTenants(trx, ids);
   const tenants = new Map<TenantId, TenantState>();
-  for (const id of ids) {
+  for (const { key: id, budgets } of setup.tenants) {
     tenants.set(id, {
       tenant: await findTenant(trx, id),
       deleted: deleted.has(id),
@@ -80,6 +82,7 @@ export async function readCurrentState(
       issuers: await listTenantIssuers(trx, id),
       webhooks: await listTenantWebhooks(trx, id),
       budgets: await listSetupBudgets(trx, id),
+      absentCallers: await absentCallers(trx, id, budgets),
     });
   }
   return {

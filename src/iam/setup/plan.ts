@@ -77,6 +77,7 @@ const NOTHING: TenantState = {
   issuers: [],
   webhooks: [],
   budgets: [],
+  absentCallers: new Set(),
 };
 
 function planTenantParts(
@@ -103,6 +104,12 @@ function planTenantParts(
     const isKnown = (name: string) => known(name) || kept.some((role) => role === name);
     if (scope !== undefined && 'roles' in scope) refuseUnknown(scope.roles, `${at}/applies_to/roles`, isKnown, errors);
   }
+  const userActions = planResources(userResources(id), wanted.users, users, prune, errors);
+  const created = new Set(userActions.flatMap(({ before, name }) => (before === undefined ? name : [])));
+  const deleted = new Set<string>(
+    userActions.flatMap(({ before, after, name }) => (after === undefined ? [before?.id ?? name, name] : [])),
+  );
+  const isAbsent = (caller: string) => deleted.has(caller) || (state.absentCallers.has(caller) && !created.has(caller));
   return {
     wanted,
     stored: state.tenant,
@@ -113,8 +120,8 @@ function planTenantParts(
     policies: planPolicies(id, wanted.policies, state.policies, prune, errors),
     issuers,
     webhooks: planWebhooks(id, wanted.webhooks, state.webhooks, prune, webhookHosts, errors),
-    budgets: planBudgets(id, wanted.budgets, state.budgets, prune, errors),
-    users: planResources(userResources(id), wanted.users, users, prune, errors),
+    budgets: planBudgets(id, wanted.budgets, state.budgets, prune, isAbsent, errors),
+    users: userActions,
   };
 }
 

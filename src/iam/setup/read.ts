@@ -25,7 +25,7 @@ import { rateLimitErrors, storedRateLimits } from '../schema/rate-limits.ts';
 import { settingsErrors } from '../tenants/entity.ts';
 import { canonicalEmail } from '../users/checks.ts';
 import { eventErrors } from '../webhooks/values.ts';
-import { BUDGET_MEMBERS, canonicalLimit, type WantedBudget } from './budgets.ts';
+import { BUDGET_MEMBERS, canonicalLimit, canonicalSetupScope, type WantedBudget } from './budgets.ts';
 import type {
   BudgetDocument,
   IssuerDocument,
@@ -191,8 +191,16 @@ class Reader {
     const key = parseBudgetName(document.name);
     if (key === undefined) return this.#report(`${at}/name`, BUDGET_NAME_FORM);
     this.#once(`budget ${tenant} ${key}`, `${at}/name`, 'A budget with this name');
-    const { name: _name, limit, ...members } = withoutNulls(BUDGET_MEMBERS, document);
-    return [{ ...members, at, key, limit: limit === undefined ? undefined : canonicalLimit(limit) }];
+    const { name: _name, limit, applies_to: scope, ...members } = withoutNulls(BUDGET_MEMBERS, document);
+    return [
+      {
+        ...members,
+        at,
+        key,
+        limit: limit === undefined ? undefined : canonicalLimit(limit),
+        applies_to: scope && canonicalSetupScope(scope),
+      },
+    ];
   }
 
   #webhook({ url, events, ...members }: WebhookDocument, at: string, tenant: TenantId): WantedWebhook {
