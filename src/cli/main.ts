@@ -4,6 +4,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { didYouMean } from '../config/config-error.ts';
 import { Fault, Refusal } from '../domain/errors.ts';
 import { fieldSentence } from '../domain/problem-details.ts';
+import { sqlState } from '../store/faults.ts';
 import { DatabaseNotReadyError } from '../store/not-ready.ts';
 import { parseArguments, UsageError } from './arguments.ts';
 import { COMMANDS, type Command, optionsOf, readsWords, usage } from './commands.ts';
@@ -86,15 +87,22 @@ function failureText(error: unknown): string {
   if (error instanceof Fault) {
     const cause = error.cause instanceof Error ? error.cause.message : '';
     const more = error.message.includes(cause) ? '' : ` (${cause})`;
-    return `The database did not answer: ${error.message}${more}. Check database.url and that PostgreSQL runs.`;
+    return sqlState(error.cause) === undefined
+      ? `The database did not answer: ${error.message}${more}. Check database.url and that PostgreSQL runs.`
+      : `PostgreSQL answered with an error: ${withoutStatement(error)}. Check database.url.`;
   }
   if (!(error instanceof Error)) return String(error);
   return isRejectedStatement(error)
-    ? `The database rejected a statement. Check that database.url names the right database and role. PostgreSQL says: ${error.message.split(' - ').at(-1)}`
+    ? `The database rejected a statement. Check that database.url names the right database and role. PostgreSQL says: ${withoutStatement(error)}`
     : error.message;
 }
 
-/** An error of PostgreSQL. The query builder writes the statement before its message: of a migration, that is a file. */
+/** Reports whether PostgreSQL rejected a statement. */
 function isRejectedStatement(error: Error): boolean {
   return 'severity' in error;
+}
+
+/** The query builder writes the statement before the message of an error: of a migration, that is a file. */
+function withoutStatement(error: Error): string {
+  return error.message.split(' - ').at(-1) ?? '';
 }

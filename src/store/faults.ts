@@ -11,6 +11,9 @@ import { Fault } from '../domain/errors.ts';
  */
 const FAULT_STATES = /^(08...|28...|3D...|53...|57P0.|58...|57014|55P03|25006|25P0[34])$/;
 
+/** After a fail-over, a name or a pooler may still lead to the former primary. */
+const READ_ONLY = '25006';
+
 /** Serialization failure and deadlock: the transaction may succeed in another attempt. */
 const RETRYABLE_STATES: ReadonlySet<string> = new Set(['40001', '40P01']);
 
@@ -48,13 +51,17 @@ export function statementError(error: unknown): Error {
 /** Returns a Fault for any error. */
 export function connectionFault(error: unknown): Fault {
   if (error instanceof Fault) return error;
-  return new Fault(`the database cannot be used: ${reason(error)}`, { cause: error });
+  const advice =
+    sqlState(error) === READ_ONLY
+      ? '. The server is a standby or read-only: database.url must lead to the primary'
+      : '';
+  return new Fault(`the database cannot be used: ${reason(error)}${advice}`, { cause: error });
 }
 
 /** Reports whether the connection must not be used again. */
 export function spoilsConnection(error: unknown): boolean {
   const state = sqlState(error);
-  return state === undefined || state === '25006' || /^(08|57P)/.test(state);
+  return state === undefined || state === READ_ONLY || /^(08|57P)/.test(state);
 }
 
 function reason(error: unknown): string {

@@ -41,6 +41,22 @@ it('create, list, test, deliveries, replay, rotate and delete work on a webhook 
   );
 });
 
+it('says that the server is a standby if PostgreSQL accepts no change', async () => {
+  const fresh = await freshDatabase();
+  onTestFinished(() => fresh.close());
+  await fresh.db.knex.raw(`insert into tenants (id, name) values ('acme', 'Acme')`);
+  const [row] = await fresh.db.query({ text: 'select current_database() as name' });
+  await fresh.db.knex.raw('alter database :name: set default_transaction_read_only = on', {
+    name: String(row?.['name']),
+  });
+  const made = await postern(fresh.url, ['webhook', 'create', 'https://hooks.invalid/a', 'key.*', '--tenant', 'acme']);
+  expect([made.code, made.stdout, made.stderr]).toEqual([
+    1,
+    '',
+    'PostgreSQL answered with an error: the database cannot be used: cannot execute SELECT FOR SHARE in a read-only transaction. The server is a standby or read-only: database.url must lead to the primary. Check database.url.\n',
+  ]);
+});
+
 it('create names each wrong value once', async () => {
   const fresh = await freshDatabase();
   onTestFinished(() => fresh.close());
