@@ -121,6 +121,29 @@ describe('an explanation', () => {
     });
   });
 
+  test('of a simulation that deletes a role has no budget of the former holders', async () => {
+    const contractor = await h.api('POST', '/v1/iam/roles', {
+      as: boss.token,
+      body: { name: 'contractor', permissions: [] },
+    });
+    expect(outcome(contractor)).toBe('201');
+    await make('both', { limit: 900, applies_to: { roles: ['contractor', 'developer'] } });
+    await make('contractors', { limit: 0, applies_to: { roles: ['contractor'] } });
+    const { id: subject } = await h.person(ACME, ['contractor', 'developer']);
+    const simulate = async (change: object): Promise<Json> => {
+      const body = { subject, ...CHAT, ...change };
+      return (await h.api('POST', '/v1/iam/explain/simulate', { as: boss.token, body })).json;
+    };
+    expect(await simulate({})).toMatchObject({
+      decision: 'deny',
+      budgets: [{ name: 'both' }, { name: 'contractors' }],
+    });
+    const without = await simulate({ remove: { roles: ['contractor'] } });
+    expect(without).toMatchObject({ decision: 'allow', current: { code: 'insufficient_quota' } });
+    expect(without['budgets']).toMatchObject([{ name: 'both' }]);
+    expect(without['budgets']).toHaveLength(1);
+  });
+
   test('shows a caller without usage:read no amount that it shares', async () => {
     await make('shared', {});
     await make('own', { per: 'user', applies_to: { roles: ['developer'] } });

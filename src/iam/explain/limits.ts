@@ -159,16 +159,20 @@ export async function budgetCheck(
 ): Promise<BudgetCheck | undefined> {
   if (match.kind !== 'matched' || identity.kind !== 'proved' || tenant?.budgets === undefined) return undefined;
   const caller = budgetCallerOf(identity.principal);
-  const budgets = budgetsOf(tenant.budgets, caller);
-  const counts = new Map(budgets.map((budget) => [budget.id, budget.counts]));
+  const { roles, budgets: index } = tenant;
+  const budgets = budgetsOf(index, caller);
   const zone = { id: tenant.id, timezone: tenant.settings.timezone };
   const states = await spentOf(db.knex, zone, budgets, caller, nowMs);
   return (allow) => {
     const { route, model = allow.defaultModel } = allow;
     if (!(route.tokens || route.reportsUsage)) return [];
     const needed = amountsOf(allow, model, { metering, priceTable });
+    // A proposal may delete roles of the caller.
+    const left = caller.roles.filter((role) => !roles.has(role) || allow.tenant.roles.has(role));
+    const counting = budgetsOf(index, { ...caller, roles: left }).filter(({ counts }) => counts(model));
+    const ids = new Set(counting.map(({ id }) => id));
     return states
-      .filter(({ budget: { id } }) => counts.get(id)?.(model) === true)
+      .filter(({ budget: { id } }) => ids.has(id))
       .map((state) => explained(state, needed[state.budget.unit]));
   };
 }
