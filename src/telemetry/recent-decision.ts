@@ -78,15 +78,19 @@ const MAX_ADDRESS = 64;
 const BASE_BYTES = 512;
 const NO_RESOURCES: readonly Resource[] = [];
 
-/** Returns the record of a check. Every check calls it: it copies no text within its bound. */
+/** Returns the record of a check. Every check calls it: it copies no text of a short request. */
 export function takeDecision(outcome: CheckOutcome, kind: 'allow' | 'deny'): TakenDecision {
   const { decision, input } = outcome;
   const known = decision === undefined || decision.kind === 'public' ? undefined : decision;
   const denial = decision?.kind === 'deny' ? decision : undefined;
-  const path = input === undefined ? null : taken(withoutQuery(input.path), MAX_PATH);
+  // The path without its query, the names of resources and the detail may be parts of the target.
+  const targetLength = input?.path.length ?? 0;
+  const path = input === undefined ? null : taken(withoutQuery(input.path), MAX_PATH, targetLength);
   const resources = known?.resources ?? NO_RESOURCES;
-  const some = resources.length > MAX_RESOURCES ? resources.slice(0, MAX_RESOURCES) : resources;
-  const detail = taken(denial?.detail ?? '', MAX_DETAIL);
+  const first = resources.length > MAX_RESOURCES ? resources.slice(0, MAX_RESOURCES) : resources;
+  const some = targetLength > MAX_PATH + MASKING_ROOM ? first.map(copied) : first;
+  const detail = taken(denial?.detail ?? '', MAX_DETAIL, targetLength);
+  const tenant = input?.tenant === REPEATED ? '' : input?.tenant === undefined ? null : taken(input.tenant, MAX_TENANT);
   return {
     request_id: outcome.requestId,
     startedAtMs: outcome.startedAtMs,
@@ -104,19 +108,21 @@ export function takeDecision(outcome: CheckOutcome, kind: 'allow' | 'deny'): Tak
     policy: denial?.policy ?? null,
     detail,
     facts: {
-      tenant: input?.tenant === REPEATED ? '' : input?.tenant === undefined ? null : taken(input.tenant, MAX_TENANT),
+      tenant,
       upgrade: input?.upgrade !== undefined,
       reason: denial?.reason ?? null,
       asked_tokens: denial?.askedTokens ?? null,
       budget: denial?.budgetId ?? null,
-      altered: some !== resources,
+      altered: first !== resources,
     },
     first_of: null,
     shadow: outcome.shadow === true,
     client_request_id: outcome.shadow === true ? (sharedRequestId(outcome.clientRequestId) ?? null) : null,
     would_deny: (decision?.kind === 'allow' && decision.wouldDeny) || null,
     would_allow: denial?.wouldAllow ?? null,
-    bytes: BASE_BYTES + 2 * ((path?.length ?? 0) + detail.length + bytesOf(some)),
+    bytes:
+      BASE_BYTES +
+      2 * (Math.min(targetLength, MAX_PATH + MASKING_ROOM) + detail.length + (tenant?.length ?? 0) + bytesOf(some)),
   };
 }
 
@@ -148,9 +154,17 @@ export function rowOf(taken: TakenDecision, sampled: boolean): RecentDecisionRow
   };
 }
 
-/** Copies the beginning of a long text, because a slice would keep the whole text in memory. */
-function taken(text: string, max: number): string {
-  return text.length <= max + MASKING_ROOM ? text : Buffer.from(text.slice(0, max + MASKING_ROOM)).toString();
+/**
+ * Copies the beginning of a long text, because a slice would keep the whole text in memory. @param length the length of
+ * the text that this one is a part of; default: its own
+ */
+function taken(text: string, max: number, length = text.length): string {
+  return length <= max + MASKING_ROOM ? text : Buffer.from(text.slice(0, max + MASKING_ROOM)).toString();
+}
+
+/** Copies the name of a resource, also one with an unpaired surrogate. */
+function copied({ kind, name }: Resource): Resource {
+  return { kind, name: name === undefined ? undefined : Buffer.from(name, 'utf16le').toString('utf16le') };
 }
 
 function bytesOf(resources: readonly Resource[]): number {

@@ -1,8 +1,10 @@
 /** Decisions in shadow mode that wait for the writer. */
 
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BUILTIN_ROUTES } from '../../src/decision/routes.ts';
+import { BUILTIN_ROUTES, buildRouteTable, matchRoute } from '../../src/decision/routes.ts';
 import type { CheckOutcome } from '../../src/telemetry/check-outcome.ts';
 import { TrialDecisions } from '../../src/telemetry/trial-decisions.ts';
 import { runs } from '../support/properties.ts';
@@ -28,6 +30,12 @@ function outcomeOf(tenant: string, more: Partial<CheckOutcome> = {}): CheckOutco
     shadow: true,
     ...more,
   };
+}
+
+function heapBytes(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  return process.memoryUsage().heapUsed;
 }
 
 describe('decisions in shadow mode', () => {
@@ -88,6 +96,29 @@ describe('decisions in shadow mode', () => {
     expect(trial.take().filter((row) => row.tenant_id === 'quiet')).toHaveLength(5);
     expect(trial.take().every((row) => row.sampled)).toBe(true);
     expect(trial.dropped).toBeGreaterThan(0);
+  });
+
+  test('with long queries take no more memory than their bound', () => {
+    const maxBytes = 4 * 1024 * 1024;
+    const trial = new TrialDecisions({ maxBytes });
+    const built = buildRouteTable([]);
+    if (built.kind !== 'table') throw new Error('the built-in routes conflict');
+    const before = heapBytes();
+    for (let i = 0; i < 4000; i++) {
+      // As from the bytes of a check: the path and the names are parts of the whole target.
+      const path = Buffer.from(`/v1/models/a-model-with-a-name-${i}?${'q'.repeat(30_000)}`).toString('latin1');
+      const match = matchRoute(built.table, checkInput({ path }));
+      if (match.kind !== 'matched') throw new Error('the path has no route');
+      const { route, resources } = match;
+      const detail = `models:read is granted, but not for ${resources.map(({ name }) => name).join()}.`;
+      const decision = { ...denied('resource_not_permitted', 'acme', route), resources, detail };
+      trial.offer(outcomeOf('acme', { code: decision.code, input: checkInput({ path }), decision }));
+    }
+    expect(heapBytes() - before).toBeLessThan(2 * maxBytes);
+    const [row] = trial.take();
+    expect(row?.path).toBe('/v1/models/a-model-with-a-name-0');
+    expect(row?.resources).toEqual(['models/a-model-with-a-name-0']);
+    expect(row?.facts.altered).toBe(false);
   });
 
   test('are no faults, and have no id that differs between reports of one request', () => {
