@@ -218,7 +218,8 @@ export class DecisionLog {
   }
 
   #writeCounted(counted: ReturnType<FaultSampler['takeAll']>): void {
-    for (const { count, error } of counted) this.#hold('fault', countedLine(error, count), this.#now());
+    for (const { count, error } of counted)
+      if (this.#held.fault < this.#maxHeld) this.#hold('fault', countedLine(error, count), this.#now());
   }
 }
 

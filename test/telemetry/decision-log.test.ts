@@ -199,6 +199,25 @@ describe('the decision log', () => {
     expect(batches[2]?.lines).toHaveLength(1);
   });
 
+  it('is bounded while its sink takes nothing, also in lines with the number of other faults', async () => {
+    const { sink, batches } = slowSink();
+    const { log } = logOf({ sink, maxHeld: 2000 });
+    const seconds = 60;
+    for (let second = 0; second < seconds; second++) {
+      time.monotonicMs = second * 1000;
+      for (let i = 0; i < 20; i++) log.offer(outcome('unavailable', { error: new Fault('no database') }));
+      await vi.advanceTimersByTimeAsync(1000);
+    }
+    for (let i = 0; i < seconds; i++) {
+      batches[i]?.end.resolve();
+      await vi.advanceTimersByTimeAsync(100);
+    }
+    const lines = batches.flatMap((batch) => batch.lines);
+    const longest = Math.max(...lines.map(({ length }) => length));
+    expect(lines.join('').length).toBeLessThan(2000 + 2 * longest);
+    expect(log.dropped.fault).toBeGreaterThanOrEqual(20 * seconds - lines.length);
+  });
+
   it('counts the lines of a batch that its sink loses, reports the loss once, and continues', async () => {
     const { sink, batches } = slowSink();
     const losses: unknown[] = [];

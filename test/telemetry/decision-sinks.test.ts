@@ -1,6 +1,7 @@
 /** The decision log in a file and at a collector. */
 
 import { mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -9,6 +10,7 @@ import { DecisionFile } from '../../src/telemetry/decision-file.ts';
 import { DecisionLog } from '../../src/telemetry/decision-log.ts';
 import { type DecisionTarget, sinkFor } from '../../src/telemetry/decision-sinks.ts';
 import { startLogging } from '../../src/telemetry/log.ts';
+import { OtlpExporter } from '../../src/telemetry/otlp/exporter.ts';
 import { type OtlpReceiver, startOtlpReceiver } from './support/otlp-receiver.ts';
 
 const outcome = (code: CheckCode, extra: Partial<CheckOutcome> = {}): CheckOutcome => ({
@@ -23,6 +25,7 @@ const outcome = (code: CheckCode, extra: Partial<CheckOutcome> = {}): CheckOutco
   ...extra,
 });
 
+const SPACES = Buffer.alloc(1024 * 1024, ' ');
 let warnings: string[] = [];
 
 function logTo(target: DecisionTarget): DecisionLog {
@@ -164,6 +167,39 @@ describe('the decision log at an OpenTelemetry collector', () => {
     log.offer(outcome('no_route', { requestId: 'req_2' }));
     await log.close();
     expect(receiver.records.map(({ attributes }) => attributes['postern.request_id'])).toEqual(['req_2']);
+  });
+
+  it('takes an answer without an end as accepted, after its beginning', async () => {
+    const server = createServer((request, response) => {
+      request.resume();
+      response.on('drain', () => response.write(SPACES)).write(SPACES);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('the collector has no port');
+    try {
+      const exporter = new OtlpExporter(
+        { endpoint: `http://127.0.0.1:${address.port}`, headers: {}, resource: [] },
+        'v1/logs',
+        () => undefined,
+      );
+      await exporter.send('{}');
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+  });
+
+  it('loses its records if a header is no header, and the reason does not have the header', async () => {
+    const lost: unknown[] = [];
+    const exporter = new OtlpExporter(
+      { endpoint: receiver.endpoint, headers: { authorization: 'Bearer a-secret\nx' }, resource: [] },
+      'v1/logs',
+      () => undefined,
+    );
+    await exporter.send('{}').catch((error: unknown) => lost.push(error));
+    expect(String(lost)).toContain('otlp.headers');
+    expect(String(lost)).not.toContain('a-secret');
   });
 
   it('warns of records that the collector rejects within a request that it accepts', async () => {

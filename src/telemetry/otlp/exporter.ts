@@ -18,6 +18,8 @@ export interface OtlpTarget {
 const REQUEST_TIMEOUT_MS = 5_000;
 const RETRY_DELAYS_MS = [500, 1_000, 2_000, 4_000];
 const MAX_RETRY_AFTER_MS = 8_000;
+/** The beginning of an answer that is read. A collector sends at most some hundred bytes. */
+const MAX_ANSWER_BYTES = 65_536;
 /** The retryable statuses of the protocol. */
 const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
@@ -71,7 +73,7 @@ export class OtlpExporter {
         redirect: 'error',
         signal: AbortSignal.any([this.#closing.signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]),
       });
-      const text = await answer.text();
+      const text = await beginningOf(answer);
       if (answer.ok) {
         this.#reportPartial(text);
         return { kind: 'accepted' };
@@ -80,6 +82,7 @@ export class OtlpExporter {
       if (!RETRYABLE.has(answer.status)) return { kind: 'rejected', why };
       return { kind: 'again', why, afterMs: retryAfterMs(answer.headers.get('retry-after')) };
     } catch (error) {
+      if (isInvalidRequest(error)) return { kind: 'rejected', why: 'a header of otlp.headers is not valid' };
       return { kind: 'again', why: reasonOf(error), afterMs: undefined };
     }
   }
@@ -91,6 +94,18 @@ export class OtlpExporter {
   }
 }
 
+/** Reads an answer up to its bound, and ends the request there. */
+async function beginningOf({ body }: Response): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of body ?? []) {
+    pieces.push(piece);
+    bytes += piece.length;
+    if (bytes >= MAX_ANSWER_BYTES) break;
+  }
+  return Buffer.concat(pieces).toString();
+}
+
 function retryAfterMs(header: string | null): number | undefined {
   return header !== null && /^\d{1,6}$/.test(header) ? Math.min(Number(header) * 1000, MAX_RETRY_AFTER_MS) : undefined;
 }
@@ -99,4 +114,9 @@ function retryAfterMs(header: string | null): number | undefined {
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? error.cause.message || error.cause.name : error.message;
+}
+
+/** Reports whether fetch did not send a request, because a header is no header. Its message quotes the header. */
+function isInvalidRequest(error: unknown): boolean {
+  return error instanceof TypeError && error.cause === undefined;
 }
