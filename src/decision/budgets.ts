@@ -4,7 +4,8 @@ import type { KeyId, RoleName, UserId } from '../domain/ids.ts';
 import type { BudgetRecord, Metadata } from '../domain/records.ts';
 import { finish, type Steps } from '../domain/steps.ts';
 import { compareTexts } from '../domain/text.ts';
-import { compileGlob, globMatches } from './globs.ts';
+import { compileNames, namesMatch } from './globs.ts';
+import { ruleWork } from './limits.ts';
 import type { Principal } from './model.ts';
 
 export const MAX_BUDGETS_OF_REQUEST = 16;
@@ -70,9 +71,10 @@ function addTo<K>(map: Map<K, CompiledBudget[]>, names: readonly K[], budget: Co
 }
 
 function compileBudget(record: BudgetRecord): CompiledBudget {
-  const globs = record.models?.map(compileGlob);
+  const names = record.models && compileNames(record.models, 'widen');
+  // The work of one list is always less than that of a decision.
   const counts = (model: string | undefined): boolean =>
-    globs === undefined || (model !== undefined && globs.some((glob) => globMatches(glob, model)));
+    names === undefined || (model !== undefined && namesMatch(names, model, ruleWork()));
   return Object.freeze({ ...record, counts });
 }
 

@@ -47,8 +47,13 @@ function middleFits({ prefix, suffix, middle }: Glob, name: string): boolean {
   return true;
 }
 
+/** An index of the name bounds the time of many globs against one long name. */
 export function globMatches(glob: Glob, name: string): boolean {
-  return glob.exact ? name === glob.prefix : endsFit(glob, name) && middleFits(glob, name);
+  if (glob.exact) return name === glob.prefix;
+  if (!endsFit(glob, name)) return false;
+  if (glob.middle.length === 0) return true;
+  const index = indexFor(name);
+  return index === undefined ? middleFits(glob, name) : middleFitsIn(index, glob);
 }
 
 /**
@@ -57,7 +62,8 @@ export function globMatches(glob: Glob, name: string): boolean {
  * of `inner`.
  */
 export function globContains(outer: Glob, inner: Glob): boolean {
-  return globMatches(outer, inner.text);
+  if (outer.exact) return inner.text === outer.prefix;
+  return endsFit(outer, inner.text) && middleFits(outer, inner.text);
 }
 
 /**
@@ -65,13 +71,24 @@ export function globContains(outer: Glob, inner: Glob): boolean {
  * exact.
  */
 export function mayMeet(one: string, other: string): boolean {
-  const [a, b] = [ends(one), ends(other)];
-  if (a.exact && b.exact) return one === other;
+  return endsMayMeet(endsOf(one), endsOf(other));
+}
+
+/** The beginning and the end of a pattern. */
+export interface PatternEnds {
+  readonly exact: boolean;
+  readonly head: string;
+  readonly tail: string;
+}
+
+/** Like `mayMeet`, for patterns that are compared with many others. */
+export function endsMayMeet(a: PatternEnds, b: PatternEnds): boolean {
+  if (a.exact && b.exact) return a.head === b.head;
   const begins = a.head.startsWith(b.head) || b.head.startsWith(a.head);
   return begins && (a.tail.endsWith(b.tail) || b.tail.endsWith(a.tail));
 }
 
-function ends(pattern: string) {
+export function endsOf(pattern: string): PatternEnds {
   const star = pattern.indexOf('*');
   if (star < 0) return { exact: true, head: pattern, tail: pattern };
   return { exact: false, head: pattern.slice(0, star), tail: pattern.slice(pattern.lastIndexOf('*') + 1) };

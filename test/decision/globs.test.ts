@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   compileGlob,
   compileNames,
@@ -195,6 +195,20 @@ describe('the work of a list', () => {
     expect(work.left).toBeLessThan(0);
     for (const text of ['exact', 'beginning', 'aaaab']) expect(namesMatch(set, text, work)).toBe(false);
   });
+});
+
+test('a long name is not read again for each glob whose piece it does not have', () => {
+  const globs = Array.from({ length: 100 }, (_, i) => compileGlob(`*${'a'.repeat(100)}b${'a'.repeat(100)}*${i}*`));
+  const [name, short] = ['a'.repeat(MAX_RESOURCE_NAME), 'a'];
+  const search = vi.spyOn(String.prototype, 'indexOf');
+  try {
+    expect(globs.some((glob) => globMatches(glob, name))).toBe(false);
+    expect(search).not.toHaveBeenCalled();
+    expect(globMatches(compileGlob('*a*'), short)).toBe(true);
+    expect(search).toHaveBeenCalled();
+  } finally {
+    search.mockRestore();
+  }
 });
 
 describe('globs beyond the bounds, which only an older version can have stored', () => {
