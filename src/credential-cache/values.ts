@@ -101,9 +101,9 @@ export function weightOfKey({ scopes, constraints, metadata = {}, rateLimits = [
   return 1 + Math.floor(bytes / UNIT_BYTES);
 }
 
-/** Returns the units of capacity that a user takes. An administrator of its tenant chooses its limits by model. */
-export function weightOfUser({ rateLimits = [] }: UserRecord): number {
-  return 1 + Math.floor(bytesOf(rateLimits.flatMap(({ models }) => models)) / UNIT_BYTES);
+/** Returns the units of capacity that a user takes. An administrator of its tenant chooses its roles and limits by model. */
+export function weightOfUser({ roles, rateLimits = [] }: UserRecord): number {
+  return 1 + Math.floor((bytesOf(roles) + bytesOf(rateLimits.flatMap(({ models }) => models))) / UNIT_BYTES);
 }
 
 /** @param id the requested id, so that the row's copy of it need not be kept */

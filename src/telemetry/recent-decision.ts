@@ -88,7 +88,8 @@ export function takeDecision(outcome: CheckOutcome, kind: 'allow' | 'deny'): Tak
   const path = input === undefined ? null : taken(withoutQuery(input.path), MAX_PATH, targetLength);
   const resources = known?.resources ?? NO_RESOURCES;
   const first = resources.length > MAX_RESOURCES ? resources.slice(0, MAX_RESOURCES) : resources;
-  const some = targetLength > MAX_PATH + MASKING_ROOM ? first.map(copied) : first;
+  const isLong = targetLength > MAX_PATH + MASKING_ROOM;
+  const some = isLong ? first.map(copied) : first;
   const detail = taken(denial?.detail ?? '', MAX_DETAIL, targetLength);
   const tenant = input?.tenant === REPEATED ? '' : input?.tenant === undefined ? null : taken(input.tenant, MAX_TENANT);
   return {
@@ -122,7 +123,7 @@ export function takeDecision(outcome: CheckOutcome, kind: 'allow' | 'deny'): Tak
     would_allow: denial?.wouldAllow ?? null,
     bytes:
       BASE_BYTES +
-      2 * (Math.min(targetLength, MAX_PATH + MASKING_ROOM) + detail.length + (tenant?.length ?? 0) + bytesOf(some)),
+      2 * (((isLong ? path?.length : targetLength) ?? 0) + detail.length + (tenant?.length ?? 0) + bytesOf(some)),
   };
 }
 

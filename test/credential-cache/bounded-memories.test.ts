@@ -5,9 +5,9 @@ import { Cooldown } from '../../src/credential-cache/cooldown.ts';
 import { KnownCredentials } from '../../src/credential-cache/known-credentials.ts';
 import { NegativeCache } from '../../src/credential-cache/negative-cache.ts';
 import { Tombstones } from '../../src/credential-cache/tombstones.ts';
-import { digest, keyId, tenantId } from './support/ids.ts';
+import { digest, keyId, roleName, tenantId, userId } from './support/ids.ts';
 import { ModelStore } from './support/model-store.ts';
-import { aKey, aLive, aPolicy, aTenant, initialState, NOW, OWNED, owned } from './support/world.ts';
+import { aKey, aLive, aPolicy, aTenant, aUser, initialState, NOW, OWNED, owned } from './support/world.ts';
 
 describe('tombstones', () => {
   test('a key keeps its newest change, in any order of delivery', () => {
@@ -84,6 +84,25 @@ describe('keys with many scopes', () => {
     expect((await live.resolve(owned, undefined, NOW)).identity.kind).toBe('proved');
     expect(live.stats().maps.keys.size).toBe(1);
   });
+});
+
+test('users with many roles weigh as much as several entries, and the keys of each still authenticate', async () => {
+  const roles = Array.from({ length: 100 }, (_, n) => roleName(`${'a-long-name-of-a-role-'.repeat(2)}${n}`));
+  const users = Array.from({ length: 100 }, (_, n) => aUser({ id: userId(n + 10), roles }));
+  const keys = users.map(({ id }, n) => aKey({ id: keyId(n), digest: digest(n), userId: id }));
+  const state = initialState();
+  const store = new ModelStore({
+    ...state,
+    users: new Map(users.map((user) => [user.id, user])),
+    keys: new Map(keys.map((key) => [key.digest, key])),
+  });
+  const { live } = aLive(store, { maxCredentials: 100 });
+  for (const key of keys) {
+    expect((await live.resolve({ kind: 'api_key', digest: key.digest }, undefined, NOW)).identity.kind).toBe('proved');
+  }
+  const { size } = live.stats().maps.users;
+  expect(size).toBeGreaterThan(10);
+  expect(size).toBeLessThan(50);
 });
 
 describe('tenants with large rules', () => {
