@@ -97,6 +97,50 @@ describe('a write after which 17 budgets would count one request', () => {
   });
 });
 
+test('a write compares a bounded number of sets of budgets, and each different one once', async () => {
+  const { id: tenant, boss } = await tenantOf('many');
+  const owner = await h.person(tenant, []);
+  const now = Date.now();
+  const budget = (name: string, applies_to: object, models: readonly string[]) => ({
+    id: makeId('bud', now, randomBytes(10)),
+    tenant_id: tenant,
+    ...{ name, unit: 'tokens', limit_amount: 1, period: 'day', applies_to: JSON.stringify(applies_to), models },
+  });
+  const keys = Array.from({ length: 400 }, () => ({
+    ...{ id: makeId('key', now, randomBytes(10)), tenant_id: tenant, user_id: owner.id, description: 'k' },
+    ...{ scopes: ['chat:read'], metadata: { team: 'a' }, digest: randomBytes(32), prefix: 'p', last_four: 'abcd' },
+    created_by: boss.id,
+  }));
+  await h.db.knex('api_keys').insert(keys);
+  const globs = (i: number) => Array.from({ length: 8 }, (_, j) => `${i}-${j}-*-end`);
+  await h.db
+    .knex('budgets')
+    .insert(Array.from({ length: 17 }, (_, i) => budget(`all-${i}`, { tenant: true }, globs(i))));
+  const ofKeys = (from: number, to: number) =>
+    h.db
+      .knex('budgets')
+      .insert(
+        keys.slice(from, to).map(({ id }, i) => budget(`key-${from + i}`, { keys: [id] }, [`model-${from + i}`])),
+      );
+  const createOne = async () => {
+    const made = { ...{ name: unique('b'), unit: 'tokens', limit: 1, period: 'day' }, models: ['one-more'] };
+    const applies_to = { users: [owner.id] };
+    return outcome(await h.api('POST', BUDGETS, { as: boss.token, body: { ...made, applies_to } }));
+  };
+  const path = `/v1/iam/users/${owner.id}`;
+  const roles = async (role: string) =>
+    outcome(await h.api('PATCH', path, { as: boss.token, body: { roles: [role] } }));
+
+  // 400 keys with one set.
+  expect(await roles('developer')).toBe('200');
+  await ofKeys(0, 200);
+  expect(await createOne()).toBe('201');
+  expect(await roles('analyst')).toBe('200');
+  await ofKeys(200, 400);
+  expect(await createOne()).toBe('409 quota_exceeded');
+  expect(await roles('developer')).toBe('409 quota_exceeded');
+});
+
 test('the statement on all callers finds the sets of budgets that the decision finds caller by caller', async () => {
   const { id: tenant, boss } = await tenantOf('sets');
   const count = 1000;

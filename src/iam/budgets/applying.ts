@@ -6,8 +6,10 @@
  * budgets apply.
  */
 
+import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { budgetsOf, compileBudgets, MAX_BUDGETS_OF_REQUEST } from '../../decision/budgets.ts';
-import { mayMeet } from '../../decision/globs.ts';
+import { endsMayMeet, endsOf } from '../../decision/globs.ts';
 import { Refusal } from '../../domain/errors.ts';
 import type { RoleName, TenantId, UserId } from '../../domain/ids.ts';
 import type { BudgetRecord } from '../../domain/records.ts';
@@ -21,6 +23,10 @@ import { callersOfUser, selectionsOfCallers } from './state-queries.ts';
 const MAX_SETS = 10_000;
 /** The largest number of pairs of a pattern and a glob that are compared for one set. */
 const MAX_PAIRS = 20_000;
+/** The largest number of budgets, patterns and pairs that one write compares for all sets together. */
+const MAX_COMPARED = 5_000_000;
+/** The time after which other requests run. */
+const SLICE_MS = 5;
 
 /**
  * For a written budget that is in force.
@@ -30,11 +36,12 @@ export async function refuseManyOfRequest(trx: Queryable, tenant: TenantId): Pro
   const all = await recordsOf(trx, tenant);
   if (all === undefined) return;
   const ofTenant = all.filter(({ appliesTo }) => 'tenant' in appliesTo);
-  refuseMany(ofTenant);
+  const sets = new ComparedSets();
+  await sets.refuseMany(ofTenant);
   const found = await selectionsOfCallers(trx, tenant, MAX_BUDGETS_OF_REQUEST - ofTenant.length, MAX_SETS + 1);
   if (found.length > MAX_SETS) throw tooMany();
   const byId = new Map<string, BudgetRecord>(all.map((one) => [one.id, one]));
-  for (const ids of found) refuseMany([...ofTenant, ...ids.flatMap((id) => byId.get(id) ?? [])]);
+  for (const ids of found) await sets.refuseMany([...ofTenant, ...ids.flatMap((id) => byId.get(id) ?? [])]);
 }
 
 /** Checks several keys or users of a tenant, for which the budgets are read once. */
@@ -54,16 +61,18 @@ export async function applyingBudgets(trx: Queryable, tenant: TenantId): Promise
   const all = await recordsOf(trx, tenant);
   if (all === undefined) return FEW;
   const index = compileBudgets(all);
+  const sets = new ComparedSets();
   return {
     async refuseManyOfKey({ id, user_id, metadata }) {
       const roles = user_id === null ? [] : (await callersOfUser(trx, tenant, user_id)).roles;
-      refuseMany(budgetsOf(index, { keyId: id, userId: user_id ?? undefined, roles, metadata }));
+      await sets.refuseMany(budgetsOf(index, { keyId: id, userId: user_id ?? undefined, roles, metadata }));
     },
     async refuseManyOfUser(user, added = []) {
       const { roles: stored, keys } = await callersOfUser(trx, tenant, user);
       const roles = [...new Set([...stored, ...added])];
-      refuseMany(budgetsOf(index, { keyId: undefined, userId: user, roles, metadata: undefined }));
-      for (const { id, metadata } of keys) refuseMany(budgetsOf(index, { keyId: id, userId: user, roles, metadata }));
+      await sets.refuseMany(budgetsOf(index, { keyId: undefined, userId: user, roles, metadata: undefined }));
+      for (const { id, metadata } of keys)
+        await sets.refuseMany(budgetsOf(index, { keyId: id, userId: user, roles, metadata }));
     },
   };
 }
@@ -74,16 +83,42 @@ async function recordsOf(trx: Queryable, tenant: TenantId): Promise<readonly Bud
   return enabled <= MAX_BUDGETS_OF_REQUEST ? undefined : (await enabledBudgets(trx, tenant)).map(budgetRecord);
 }
 
-/** @param budgets those that count the requests of one caller. @throws Refusal `quota_exceeded` */
-function refuseMany(budgets: readonly BudgetRecord[]): void {
-  if (budgets.length > MAX_BUDGETS_OF_REQUEST && mostOfRequest(budgets) > MAX_BUDGETS_OF_REQUEST) throw tooMany();
+/** The sets of budgets that one write compares: each once, with other work between them, and a bounded number. */
+class ComparedSets {
+  readonly #passed = new Set<string>();
+  #left = MAX_COMPARED;
+  #sliceEndsMs = performance.now() + SLICE_MS;
+
+  /** @param budgets those that count the requests of one caller. @throws Refusal `quota_exceeded` */
+  async refuseMany(budgets: readonly BudgetRecord[]): Promise<void> {
+    if (performance.now() > this.#sliceEndsMs) {
+      await nextTurn();
+      this.#sliceEndsMs = performance.now() + SLICE_MS;
+    }
+    if (budgets.length <= MAX_BUDGETS_OF_REQUEST) return;
+    const hash = createHash('sha256');
+    for (const { id } of budgets) hash.update(id);
+    const set = hash.digest('base64');
+    if (this.#passed.has(set)) return;
+    const { most, compared } = mostOfRequest(budgets);
+    this.#left -= budgets.length + compared;
+    if (most > MAX_BUDGETS_OF_REQUEST || this.#left < 0) throw tooMany();
+    this.#passed.add(set);
+  }
+}
+
+interface Most {
+  /** The largest number of budgets that count one request of a caller, or more. */
+  readonly most: number;
+  /** The patterns, and the pairs of them, that were compared. */
+  readonly compared: number;
 }
 
 /**
- * Returns the largest number of budgets that count one request of a caller, or more. Budgets with globs count together
- * with a name or glob that their globs may meet. Many globs count together with every name.
+ * Budgets with globs count together with a name or glob that their globs may meet. Many globs count together with every
+ * name.
  */
-function mostOfRequest(budgets: readonly Pick<BudgetRecord, 'models'>[]): number {
+function mostOfRequest(budgets: readonly Pick<BudgetRecord, 'models'>[]): Most {
   const patterns = budgets.flatMap(({ models = [] }) => models);
   const isMany = new Set(patterns).size * patterns.filter(isGlob).length > MAX_PAIRS;
   const isOfAll = ({ models }: Pick<BudgetRecord, 'models'>): boolean =>
@@ -94,12 +129,13 @@ function mostOfRequest(budgets: readonly Pick<BudgetRecord, 'models'>[]): number
     others.flatMap((budget) => (budget.models ?? []).map((name) => ({ name, budget }))),
     ({ name }) => name,
   );
-  const ofGlobs = [...ofName].filter(([name]) => isGlob(name));
+  const ofGlobs = [...ofName].flatMap(([name, entries]) => (isGlob(name) ? [{ ends: endsOf(name), entries }] : []));
   for (const [name, found] of ofName) {
-    const met = ofGlobs.filter(([glob]) => mayMeet(glob, name)).flatMap(([, entries]) => entries);
+    const ends = endsOf(name);
+    const met = ofGlobs.filter((glob) => endsMayMeet(glob.ends, ends)).flatMap(({ entries }) => entries);
     most = Math.max(most, new Set([...found, ...met].map(({ budget }) => budget)).size);
   }
-  return budgets.length - others.length + most;
+  return { most: budgets.length - others.length + most, compared: patterns.length + ofName.size * ofGlobs.length };
 }
 
 function isGlob(name: string): boolean {
