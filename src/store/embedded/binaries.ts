@@ -97,8 +97,9 @@ function listedLinks(native: string): { readonly file: string; readonly target: 
 }
 
 async function copyFiles(native: string, copy: string): Promise<void> {
+  let draft: string | undefined;
   try {
-    const draft = await mkdtemp(`${copy}.`);
+    draft = await mkdtemp(`${copy}.`);
     await cp(native, draft, {
       recursive: true,
       verbatimSymlinks: true,
@@ -107,15 +108,17 @@ async function copyFiles(native: string, copy: string): Promise<void> {
     });
     await createLinks(draft);
     await openToAll(draft);
-    await rename(draft, copy).catch(async (error: unknown) => {
+    await rename(draft, copy).catch((error: unknown) => {
       // Another starting process was faster.
-      await rm(draft, { recursive: true, force: true });
       if (!['ENOTEMPTY', 'EEXIST'].includes(systemCode(error) ?? '')) throw error;
     });
   } catch (error) {
     throw new EmbeddedError(
       `The PostgreSQL programs cannot be copied to ${copy} (${reason(error)}). Free some space and give this user access, or set database.url.`,
     );
+  } finally {
+    // A full disk must not hold a part of the programs after each start.
+    if (draft !== undefined) await rm(draft, { recursive: true, force: true });
   }
 }
 

@@ -141,6 +141,31 @@ describe('a first start', () => {
   });
 });
 
+describe('a copy of the programs', () => {
+  test.runIf(ROOT)('that does not fit on the disk leaves no file', async ({ skip }) => {
+    const home = join(await folder(), '..');
+    const [closed, full] = [join(home, 'closed'), join(home, 'full')];
+    for (const path of [closed, full]) await mkdir(path, { mode: 0o700 });
+    await run('mkdir', ['-p', join(closed, 'native/bin')]);
+    await writeFile(join(closed, 'native/bin/postgres'), Buffer.alloc(1024 * 1024));
+    await writeFile(join(closed, 'native/pg-symlinks.json'), '[]');
+    const isMounted = await run('mount', ['-t', 'tmpfs', '-o', 'size=256k,mode=711', 'tmpfs', full]).then(
+      () => true,
+      () => false,
+    );
+    if (!isMounted) skip('this container may not mount a file system');
+    try {
+      const { postgresFiles } = await import('../../../src/store/embedded/binaries.ts');
+      const { ownUser } = await import('../../../src/store/embedded/server-user.ts');
+      const copying = postgresFiles(await ownUser(home), full, () => undefined, { directory: closed, version: '18.0' });
+      await expect(copying).rejects.toThrow(/cannot be copied/);
+      expect(await readdir(full)).toEqual([]);
+    } finally {
+      await run('umount', [full]);
+    }
+  });
+});
+
 /** The package's folder again, under one that only its owner can enter. */
 async function hide(native: string, closed: string): Promise<string> {
   await run('cp', ['-a', native, join(closed, 'native')]);
