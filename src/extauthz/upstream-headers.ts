@@ -43,8 +43,9 @@ const MAX_SIGNING = 16;
 const MAX_WAITING = 4096;
 const JTI_BYTES = 16;
 
-/** A user, or the object of another principal. */
-type TokenOwner = UserId | Principal;
+/** A user, or the object that represents another principal. */
+type TokenOwner = UserId | Representative;
+type Representative = Record<never, never>;
 
 interface KeptToken {
   readonly tenant: TenantId;
@@ -61,6 +62,8 @@ export class UpstreamHeaders {
   /** In the order of the newest token of each principal, the oldest first. */
   readonly #kept = new Map<TokenOwner, readonly KeptToken[]>();
   #keptBytes = 0;
+  /** Tokens must not keep a principal that the credential cache has dropped: the constraints of a key may be large. */
+  readonly #representatives = new WeakMap<Principal, Representative>();
   readonly #signing = new Semaphore({ permits: MAX_SIGNING, maxWaiting: MAX_WAITING });
 
   constructor(parts: UpstreamHeadersParts) {
@@ -76,7 +79,7 @@ export class UpstreamHeaders {
    * @throws Fault, also as a rejection, if there is no token: the check must not be allowed then
    */
   of(allow: Allow, nowMs: number): Buffer | Promise<Buffer> {
-    const tokens = this.#kept.get(ownerOf(allow.principal));
+    const tokens = this.#kept.get(this.#ownerOf(allow.principal));
     if (tokens !== undefined) {
       for (const token of tokens) if (this.#isCurrent(token, allow, nowMs)) return token.header;
     }
@@ -116,11 +119,16 @@ export class UpstreamHeaders {
       }),
     };
     const others = tokens.filter((other) => other.tenant !== tenant.id).slice(0, MAX_TENANTS - 1);
-    const owner = ownerOf(principal);
+    const owner = this.#ownerOf(principal);
     this.#keep(owner, [made, ...others]);
     this.#forget(nowMs);
     signing.catch(() => this.#drop(owner, made));
     return Promise.resolve(made.header);
+  }
+
+  #ownerOf(principal: Principal): TokenOwner {
+    if (principal.kind === 'user' && principal.scope === undefined) return principal.id;
+    return this.#representatives.getOrInsertComputed(principal, () => ({}));
   }
 
   #drop(owner: TokenOwner, failed: KeptToken): void {
@@ -141,10 +149,6 @@ export class UpstreamHeaders {
       this.#keep(owner, []);
     }
   }
-}
-
-function ownerOf(principal: Principal): TokenOwner {
-  return principal.kind === 'user' && principal.scope === undefined ? principal.id : principal;
 }
 
 function bytesOf(tokens: readonly KeptToken[] = []): number {

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { CredentialResolver } from '../../src/credential-cache/resolution.ts';
@@ -50,6 +52,12 @@ const ALLOW: Allow = {
   promptTokens: 0,
   inlineFiles: 0,
 };
+
+function heapBytes(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  return process.memoryUsage().heapUsed;
+}
 
 let users = 0;
 const anotherUser = (): Principal => ({ ...USER, id: makeId('usr', ++users, Buffer.alloc(10)) });
@@ -265,6 +273,17 @@ describe('a token', () => {
     await askAs(second);
     expect(headers.kept).toEqual({ principals: 1, bytes: 8192 + 512 });
     expect(askAs(second)).not.toBeInstanceOf(Promise);
+  });
+
+  test('keeps no key that the credential cache has dropped, so that large constraints do not fill the memory', async () => {
+    const tokens = headersOf();
+    const before = heapBytes();
+    for (let i = 0; i < 300; i++) {
+      const note = Buffer.alloc(100_000, String(i)).toString('latin1');
+      await tokens.of({ ...ALLOW, principal: { ...OWNED_KEY, metadata: { note } } }, NOW_MS);
+    }
+    expect(tokens.kept.principals).toBe(300);
+    expect(heapBytes() - before).toBeLessThan(10_000_000);
   });
 
   test('of a key that is no longer published is replaced, and one of a retired key is not', async () => {
