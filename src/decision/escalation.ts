@@ -12,7 +12,7 @@ import { effectiveRoles } from './builtin-roles.ts';
 import { compileGlob, type Glob, globContains } from './globs.ts';
 import type { Grant } from './grants.ts';
 import { type Principal, RESOURCE_KINDS, type ResourceKind, type Snapshot, type TenantView } from './model.ts';
-import { patternContains, patternIntersection } from './permissions.ts';
+import { containingPatterns, patternContains, patternIntersection } from './permissions.ts';
 import { type CompiledPolicy, type PolicySet, parseResourcePattern } from './policies.ts';
 import { isPlatformAdmin } from './tenant.ts';
 
@@ -50,10 +50,18 @@ function isContained(inner: Glob, globs: readonly Glob[]): boolean {
   return globs.some((glob) => globContains(glob, inner));
 }
 
-function narrowsTo(given: Limit, held: readonly string[], kind: ResourceKind): boolean {
-  const globs = held.map(compileGlob);
+/** The comparisons of two limits for each kind. All patterns of a rule share a limit, and it never changes. */
+const compared = new WeakMap<Limit, WeakMap<Limit, Map<ResourceKind, boolean>>>();
+
+/** Reports whether a limit narrows the kind to names that the other limit has. @param held the names of the other one */
+function narrowsTo(given: Limit, limit: Limit, held: readonly string[], kind: ResourceKind): boolean {
   const list = names(given, kind);
-  return list?.every((name) => isContained(compileGlob(name), globs)) ?? false;
+  if (list === undefined) return false;
+  const known = compared.getOrInsert(given, new WeakMap()).getOrInsert(limit, new Map());
+  return known.getOrInsertComputed(kind, () => {
+    const globs = held.map(compileGlob);
+    return list.every((name) => isContained(compileGlob(name), globs));
+  });
 }
 
 /**
@@ -64,7 +72,7 @@ function within(given: HeldPermission, limit: Limit): boolean {
   if (limit.namedOnly && !given.limits.some((one) => one.namedOnly)) return false;
   return RESOURCE_KINDS.every((kind) => {
     const held = names(limit, kind);
-    return held === undefined || given.limits.some((one) => narrowsTo(one, held, kind));
+    return held === undefined || given.limits.some((one) => narrowsTo(one, limit, held, kind));
   });
 }
 
@@ -78,9 +86,12 @@ export function contains(held: HeldPermission, given: HeldPermission): boolean {
 
 /** Returns the permissions of `set` that `before` does not contain: only what a change adds counts. */
 export function added(set: PermissionSet, before: PermissionSet): PermissionSet {
+  const held = Map.groupBy(before.permissions, ({ pattern }) => pattern);
+  const isHeld = (given: HeldPermission): boolean =>
+    containingPatterns(given.pattern).some((pattern) => held.get(pattern)?.some((one) => contains(one, given)));
   return {
     platformAdmin: set.platformAdmin && !before.platformAdmin,
-    permissions: set.permissions.filter((given) => !before.permissions.some((held) => contains(held, given))),
+    permissions: set.permissions.filter((given) => !isHeld(given)),
   };
 }
 
@@ -94,7 +105,7 @@ export function firstMissing(caller: PermissionSet, given: PermissionSet): strin
 }
 
 function limited(patterns: readonly string[], limits: readonly Limit[]): HeldPermission[] {
-  return patterns.map((pattern) => ({ pattern, limits }));
+  return [...new Set(patterns)].map((pattern) => ({ pattern, limits }));
 }
 
 function isNarrow(constraints: ResourceConstraints): boolean {

@@ -80,6 +80,13 @@ export function patternContains(outer: string, inner: string): boolean {
   );
 }
 
+/** Returns every pattern that covers the permissions that the given one covers. */
+export function containingPatterns(pattern: string): readonly string[] {
+  const [resource, action] = parts(pattern);
+  const named = [`${resource}:${action}`, `${resource}:*`, `*:${action}`, '*:*', '*'];
+  return resource === action ? [...named, resource] : named;
+}
+
 /** Returns the pattern of the permissions that both cover; undefined = none. */
 export function patternIntersection(left: string, right: string): string | undefined {
   if (patternContains(left, right)) return right;

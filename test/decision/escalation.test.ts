@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { compileGrant, compilePolicies, compileTenant } from '../../src/decision/compile.ts';
 import {
   added,
@@ -286,4 +286,22 @@ describe('holding', () => {
       { numRuns: runs(2000) },
     );
   });
+});
+
+test('the names of two rules are compared once, for any number of patterns and of their repeats', () => {
+  const patterns = (each: (i: number) => string) => Array.from({ length: 50 }, (_, i) => each(i));
+  const before = { models: [...patterns((i) => `m${i}*z`), 'q*'] };
+  const after = { models: [...patterns((i) => `qm${i}*z`), 'zz'] };
+  const search = vi.spyOn(String.prototype, 'startsWith');
+  try {
+    for (const each of [(i: number) => `chat:a${i}`, () => 'chat:write']) {
+      search.mockClear();
+      const given = permissionsOfGrant(patterns(each), after);
+      expect(added(given, permissionsOfGrant(patterns(each), before)).permissions).toEqual(given.permissions);
+      expect(search.mock.calls.length).toBeGreaterThan(0);
+      expect(search.mock.calls.length).toBeLessThanOrEqual(51 * 51);
+    }
+  } finally {
+    search.mockRestore();
+  }
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   compilePatterns,
+  containingPatterns,
   covers,
   coversAny,
   isPermission,
@@ -110,4 +111,13 @@ describe('permission patterns', () => {
       { numRuns: runs(500) },
     );
   });
+});
+
+test('the patterns that contain a pattern are those of all that do', () => {
+  fc.assert(
+    fc.property(pattern, pattern, (outer, inner) => {
+      expect(containingPatterns(inner).includes(outer)).toBe(patternContains(outer, inner));
+    }),
+    { numRuns: runs(500) },
+  );
 });
