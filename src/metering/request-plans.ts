@@ -37,10 +37,14 @@ export interface RequestPlan extends Charges {
 interface RequestPlansParts {
   readonly prices: () => PriceTable;
   readonly find: (key: BudgetKey) => PeriodBudget;
+  /** The largest weight of all plans. A plan weighs 1, and 1 more for each counter. Default: 400,000. */
+  readonly maxWeight?: number;
 }
 
 /** The largest number of models of one caller whose plans are kept. */
 const MAX_MODELS = 64;
+/** Some 200 MB. */
+const MAX_WEIGHT = 400_000;
 
 type PlansOfCaller = Map<string | undefined, RequestPlan>;
 
@@ -51,22 +55,35 @@ interface PlansOfTenant {
 
 export class RequestPlans {
   readonly #parts: RequestPlansParts;
-  readonly #tenants = new WeakMap<TenantView, PlansOfTenant>();
+  readonly #maxWeight: number;
+  #tenants = new WeakMap<TenantView, PlansOfTenant>();
+  /** The weight of the plans that were kept since all were dropped, including those that are garbage. */
+  #weight = 0;
 
   constructor(parts: RequestPlansParts) {
     this.#parts = parts;
+    this.#maxWeight = parts.maxWeight ?? MAX_WEIGHT;
   }
 
   /** Throws a Fault if too many budgets are in use, and if more count the request than its end can be booked to. */
   of(request: AdmissionRequest, nowMs: number): RequestPlan {
-    const plans = this.#plansOf(request);
     const { model } = request;
-    const known = plans.get(model);
+    const known = this.#plansOf(request).get(model);
     if (known !== undefined && nowMs >= known.startsMs && nowMs < known.endsMs && isCurrent(known)) return known;
     const plan = this.#compile(request, nowMs);
+    this.#makeRoom(plan);
+    const plans = this.#plansOf(request);
     if (known === undefined && plans.size >= MAX_MODELS) plans.clear();
     plans.set(model, plan);
     return plan;
+  }
+
+  /** Drops all plans if this one does not fit. Callers choose the names of models, and a tenant the number of its keys. */
+  #makeRoom({ charges, holds }: RequestPlan): void {
+    this.#weight += 1 + charges.length + holds.length;
+    if (this.#weight <= this.#maxWeight) return;
+    this.#tenants = new WeakMap();
+    this.#weight = 1 + charges.length + holds.length;
   }
 
   #plansOf({ tenant, principal }: AdmissionRequest): PlansOfCaller {
