@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { compilePolicies, compileTenant } from '../../src/decision/compile.ts';
 import { MANAGEMENT_PERMISSIONS } from '../../src/decision/management.ts';
+import { parseTenantId } from '../../src/domain/ids.ts';
 import { describedEndpoints } from '../../src/iam/api-routes.ts';
+import type { Caller } from '../../src/iam/caller/caller.ts';
+import { tenantFindings } from '../../src/iam/permissions/findings.ts';
+import { policyNamed, TABLE, userWith } from '../decision/rule-changes.ts';
+import { builtinRoles } from '../support/builtin-roles.ts';
+import { must } from '../support/world.ts';
 import { type Harness, type Json, outcome, type Person, type Reply, rows, startHarness, text } from './harness.ts';
 
 let h: Harness;
@@ -389,4 +396,34 @@ describe('the overview', () => {
     await h.api('POST', '/v1/iam/policies', { as: h.root.token, tenant: 'denied', body: policy });
     expect(await overview(developer.token)).toMatchObject({ expiring_keys: { total: 0, data: [] } });
   });
+});
+
+test('a tenant whose rules change without a pause does not keep the notices of another tenant waiting', async () => {
+  // Each says the same as the next one.
+  const policies = Array.from({ length: 300 }, (_, i) =>
+    policyNamed(`p${i}`, { conditions: { ip_address: { in: [`10.0.${i >> 1}.0/24`] } } }),
+  );
+  const global = compilePolicies([]);
+  let computed = 0;
+  const compute = async (tenant: string): Promise<boolean> => {
+    const id = must(parseTenantId(tenant), tenant);
+    const effective = compileTenant({ id, status: 'active', settings: {}, quotas: {}, roles: [], policies });
+    const snapshot = { own: effective, effective, global, builtinRoles };
+    const caller = {
+      principal: { ...userWith(['admin'], 1), tenantId: id },
+      snapshot,
+      tenant: id,
+      address: undefined,
+      nowMs: 0,
+    };
+    const findings = await tenantFindings({ routes: TABLE }, caller as unknown as Caller);
+    const isComputed = policies.some(({ name }) => findings.about('policy', id, name).length > 0);
+    if (isComputed) computed++;
+    return isComputed;
+  };
+  const busy = Array.from({ length: 20 }, () => compute('busy'));
+  expect(await compute('other')).toBe(true);
+  expect(computed).toBeLessThanOrEqual(3);
+  await Promise.all(busy);
+  expect(computed).toBeGreaterThan(3);
 });

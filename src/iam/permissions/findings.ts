@@ -3,6 +3,7 @@
  * version of the tenant's rules that this process has in its cache, between other requests.
  */
 
+import { Semaphore } from '../../concurrency/semaphore.ts';
 import { onEventLoop, Slices } from '../../credential-cache/slices.ts';
 import { findingsInSteps, type RuleFinding } from '../../decision/difference/findings.ts';
 import { MANAGEMENT_PERMISSIONS } from '../../decision/management.ts';
@@ -22,6 +23,8 @@ export interface TenantFindings {
 export const NO_FINDINGS: TenantFindings = { about: () => [] };
 
 const MANAGEMENT = MANAGEMENT_PERMISSIONS.map((permission) => ({ permission, self: false }));
+/** The largest numbers of versions of rules that are compared at once, and that wait. A tenant has at most half of each. */
+const turns = new Semaphore({ permits: 4, maxWaiting: 16 });
 const slices = new Slices({ monotonicMs: () => performance.now(), later: onEventLoop });
 
 interface Known {
@@ -34,7 +37,8 @@ const known = new WeakMap<TenantView, Known>();
 
 /**
  * Returns the findings about the rules of the caller's effective tenant. A finding names policies, so a caller without
- * `admin:policies` gets none.
+ * `admin:policies` gets none. A tenant whose rules change faster than they are compared gets none for a while, so that it
+ * does not keep the others waiting.
  */
 export function tenantFindings({ routes }: CatalogParts, caller: Caller): Promise<TenantFindings> {
   const { effective, global, builtinRoles } = caller.snapshot;
@@ -42,10 +46,12 @@ export function tenantFindings({ routes }: CatalogParts, caller: Caller): Promis
   const last = known.get(effective);
   if (last?.global === global) return last.findings;
   const snapshot = { own: effective, effective, global, builtinRoles };
-  const steps = findingsInSteps({ snapshot, routes, management: MANAGEMENT });
-  const findings = Promise.resolve(slices.run(steps, () => true)).then(({ value }) =>
-    indexed(effective.id, value?.findings ?? []),
-  );
+  const findings = turns.run(async () => {
+    const steps = findingsInSteps({ snapshot, routes, management: MANAGEMENT });
+    const { value } = await slices.run(steps, () => true);
+    return indexed(effective.id, value?.findings ?? []);
+  }, effective.id);
+  if (findings === undefined) return Promise.resolve(NO_FINDINGS);
   known.set(effective, { global, findings });
   return findings;
 }
