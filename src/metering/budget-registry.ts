@@ -9,6 +9,7 @@ export class BudgetRegistry {
   readonly #max: number;
   readonly #onReleased: (budget: PeriodBudget) => void;
   readonly #budgets = new Map<string, PeriodBudget>();
+  readonly #ofTenant = new Map<string, number>();
   readonly #numbers = new NumbersOfBudgets();
   readonly #sums: Readonly<Record<AccountUnit, BudgetSums>> = {
     tokens: { held: 0, reserved: 0 },
@@ -35,7 +36,10 @@ export class BudgetRegistry {
     return this.#budgets.values();
   }
 
-  /** Finds the budget, or creates it. Throws a Fault if too many are in use. */
+  /**
+   * Finds the budget, or creates it. Throws a Fault if too many are in use. A tenant can choose how many it uses, so it
+   * leaves half of the free places to others.
+   */
   find(key: BudgetKey, now: number): PeriodBudget {
     const name = nameOf(key);
     const known = this.#budgets.get(name);
@@ -43,16 +47,21 @@ export class BudgetRegistry {
       known.endsMs = key.endsMs;
       return known;
     }
-    if (this.#budgets.size >= this.#max) throw new Fault('too many budgets are in use');
+    const ofTenant = this.#ofTenant.get(key.tenant) ?? 0;
+    if (this.#budgets.size + ofTenant >= this.#max) throw new Fault('too many budgets are in use');
     const parts = { sums: this.#sums[key.unit], numbers: this.#numbers.take(), onReleased: this.#onReleased };
     const budget = new PeriodBudget(key, now, parts);
     this.#budgets.set(name, budget);
+    this.#ofTenant.set(key.tenant, ofTenant + 1);
     return budget;
   }
 
   /** @param budget an idle one, which holds and reserves nothing */
   forget(budget: PeriodBudget): void {
     this.#budgets.delete(nameOf(budget));
+    const left = (this.#ofTenant.get(budget.tenant) ?? 0) - 1;
+    if (left > 0) this.#ofTenant.set(budget.tenant, left);
+    else this.#ofTenant.delete(budget.tenant);
     this.#numbers.give(budget.forget());
   }
 }
