@@ -101,7 +101,10 @@ export function weightOfKey({ scopes, constraints, metadata = {}, rateLimits = [
   return 1 + Math.floor(bytes / UNIT_BYTES);
 }
 
-/** Returns the units of capacity that a user takes. An administrator of its tenant chooses its roles and limits by model. */
+/**
+ * Returns the units of capacity that a user takes. An administrator of its tenant chooses its roles and limits by
+ * model.
+ */
 export function weightOfUser({ roles, rateLimits = [] }: UserRecord): number {
   return 1 + Math.floor((bytesOf(roles) + bytesOf(rateLimits.flatMap(({ models }) => models))) / UNIT_BYTES);
 }

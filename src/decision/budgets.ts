@@ -42,7 +42,8 @@ export function compileBudgets(records: readonly BudgetRecord[]): BudgetIndex {
 
 /**
  * Like `compileBudgets`, with one budget for each step.
- * @param isRole reports whether the tenant has a role. A deleted role selects no caller, also while users still have rows of it. Default: every role
+ * @param isRole reports whether the tenant has a role. A deleted role selects no caller, also while users still have
+ * rows of it. Default: every role
  */
 export function* compileBudgetsInSteps(
   records: readonly BudgetRecord[],

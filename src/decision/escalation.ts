@@ -53,7 +53,9 @@ function isContained(inner: Glob, globs: readonly Glob[]): boolean {
 /** The comparisons of two limits for each kind. All patterns of a rule share a limit, and it never changes. */
 const compared = new WeakMap<Limit, WeakMap<Limit, Map<ResourceKind, boolean>>>();
 
-/** Reports whether a limit narrows the kind to names that the other limit has. @param held the names of the other one */
+/**
+ * Reports whether a limit narrows the kind to names that the other limit has. @param held the names of the other one
+ */
 function narrowsTo(given: Limit, limit: Limit, held: readonly string[], kind: ResourceKind): boolean {
   const list = names(given, kind);
   if (list === undefined) return false;
@@ -217,7 +219,9 @@ export function permissionsOfCaller(principal: Principal, snapshot: Omit<Snapsho
   return ofPrincipal(principal, snapshot, 'unconditional');
 }
 
-/** Like `permissionsOfCaller`, with the conditional allow policies: everything that the principal may have at a time. */
+/**
+ * Like `permissionsOfCaller`, with the conditional allow policies: everything that the principal may have at a time.
+ */
 export function permissionsOfPrincipal(principal: Principal, snapshot: Omit<Snapshot, 'effective'>): PermissionSet {
   return ofPrincipal(principal, snapshot, 'all');
 }

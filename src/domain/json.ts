@@ -28,9 +28,9 @@ export function canonicalJsonOf(value: unknown): string {
 const STRING = /"((?:[^"\\]|\\.)*)"?(\s*:)?/gs;
 
 /**
- * Reports whether a name in a JSON text ends with a backslash. After JSON.parse of V8 14 has read such a name once, it can
- * read other names with an escape at the same place as that name (https://github.com/nodejs/node/issues/63785), so one
- * author could change the names that another one writes. The text need not be valid JSON.
+ * Reports whether a name in a JSON text ends with a backslash. After JSON.parse of V8 14 has read such a name once, it
+ * can read other names with an escape at the same place as that name (https://github.com/nodejs/node/issues/63785), so
+ * one author could change the names that another one writes. The text need not be valid JSON.
  */
 export function hasNameWithFinalBackslash(text: string): boolean {
   if (!text.includes('\\')) return false;

@@ -3,8 +3,8 @@
  * tenant, until half of its lifetime is over.
  *
  * A token belongs to the object of its principal and to its list of roles. The credential cache replaces them when the
- * principal, its roles or its owner change, so a change ends the use of a token without a message. All sessions of a user
- * have one list of roles, and share the user's token unless their scope is narrower.
+ * principal, its roles or its owner change, so a change ends the use of a token without a message. All sessions of a
+ * user have one list of roles, and share the user's token unless their scope is narrower.
  */
 
 import { Semaphore } from '../concurrency/semaphore.ts';

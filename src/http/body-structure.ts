@@ -22,7 +22,9 @@ export const BODY_BOUNDS = {
    * key with all members and the largest metadata has about 60.
    */
   maxValues: 64_000,
-  /** Characters between the quotes of a member's name, as written: a name of metadata, each character as two escapes. */
+  /**
+   * Characters between the quotes of a member's name, as written: a name of metadata, each character as two escapes.
+   */
   maxNameLength: 64 * 12,
 } as const;
 

@@ -1,7 +1,7 @@
 /**
- * The form of the tokens of other issuers: a JWS in the compact serialization (RFC 7515) whose payload is a JSON object.
- * Nothing in it is trusted. It is stricter than RFC 7515: one encoding of each byte, no member twice at any depth, and
- * no extension that changes how the token is read.
+ * The form of the tokens of other issuers: a JWS in the compact serialization (RFC 7515) whose payload is a JSON
+ * object. Nothing in it is trusted. It is stricter than RFC 7515: one encoding of each byte, no member twice at any
+ * depth, and no extension that changes how the token is read.
  */
 
 import { isUtf8 } from 'node:buffer';
@@ -112,7 +112,8 @@ const STRINGS = /"(?:[^"\\]|\\.)*"/g;
 
 /**
  * Parses a JSON object. Returns undefined for any other text, if an object at any depth has a member twice or one whose
- * name ends with a backslash, or beyond `MAX_DEPTH`. JSON.parse keeps the last of equal members, so the text then has more colons than the value has members.
+ * name ends with a backslash, or beyond `MAX_DEPTH`. JSON.parse keeps the last of equal members, so the text then has
+ * more colons than the value has members.
  */
 function parseStrict(text: string): Claims | undefined {
   const value = parsed(text);

@@ -78,7 +78,9 @@ export class RequestPlans {
     return plan;
   }
 
-  /** Drops all plans if this one does not fit. Callers choose the names of models, and a tenant the number of its keys. */
+  /**
+   * Drops all plans if this one does not fit. Callers choose the names of models, and a tenant the number of its keys.
+   */
   #makeRoom({ charges, holds }: RequestPlan): void {
     this.#weight += 1 + charges.length + holds.length;
     if (this.#weight <= this.#maxWeight) return;

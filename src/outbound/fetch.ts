@@ -154,7 +154,8 @@ async function send(
   request.on('error', reject);
   // A server that switches protocols (status 101) ends the request without a response and without an error.
   request.on('close', () => reject(new FetchError(CLOSED)));
-  // Interim responses, extensions of chunks and empty lines are no part of a body, and the parser takes them without an end.
+  // Interim responses, extensions of chunks and empty lines are no part of a body, and the parser takes them without an
+  // end.
   let isTooMuch = false;
   const watch = setInterval(() => {
     isTooMuch = (request.socket?.bytesRead ?? 0) > MOST_FRAMING * maxBytes + MAX_OTHER_BYTES;

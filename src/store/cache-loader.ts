@@ -64,8 +64,8 @@ export const KEY = `k.id, k.tenant_id, k.user_id, k.scopes, k.resource_constrain
         k.metadata`;
 
 /**
- * Returns SQL for the key with a digest or previous digest. The planner would read a small table for an OR of both, and a
- * connection keeps the plan of a table that was small when it was made.
+ * Returns SQL for the key with a digest or previous digest. The planner would read a small table for an OR of both, and
+ * a connection keeps the plan of a table that was small when it was made.
  */
 const keyOf = (digest: string): string => `lateral (
         select * from api_keys where digest = ${digest} union all select * from api_keys where previous_digest = ${digest} offset 0
@@ -76,8 +76,8 @@ export const SESSION = `s.id, s.user_id, s.api_key_id, s.scope, s.ended_at is no
         floor(extract(epoch from s.expires_at) * 1000)::float8 as expires_at_ms`;
 
 /**
- * Each returns a row for a missing entry as well, with `id` null, so that the position is always known. Those that return many
- * rows read it in a subquery, which runs once.
+ * Each returns a row for a missing entry as well, with `id` null, so that the position is always known. Those that
+ * return many rows read it in a subquery, which runs once.
  */
 export const STATEMENTS = {
   key: {

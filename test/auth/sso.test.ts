@@ -1,4 +1,6 @@
-/** The login to the console by an issuer, as a browser walks through it. Each failure has a login beside it that works. */
+/**
+ * The login to the console by an issuer, as a browser walks through it. Each failure has a login beside it that works.
+ */
 
 import { createHmac, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';

@@ -1,4 +1,7 @@
-/** The keys of issuers in the database: fetched by one process at a time, kept while an issuer fails, sent to gates when they change. */
+/**
+ * The keys of issuers in the database: fetched by one process at a time, kept while an issuer fails, sent to gates when
+ * they change.
+ */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type IssuerId, makeId } from '../../src/domain/ids.ts';

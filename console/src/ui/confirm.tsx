@@ -29,7 +29,10 @@ interface ConfirmProps {
   readonly refusal?: (error: Error) => ReactNode;
 }
 
-/** Reports whether a text is the word as a page shows it: it shows spaces in a row as one, and both forms of an accent alike. */
+/**
+ * Reports whether a text is the word as a page shows it: it shows spaces in a row as one, and both forms of an accent
+ * alike.
+ */
 function isTyped(text: string, word: string): boolean {
   const shown = (one: string): string => one.normalize('NFC').replaceAll(/\s+/g, ' ').trim();
   return shown(text) === shown(word);

@@ -129,8 +129,8 @@ async function proofOf(
 }
 
 /**
- * Returns the seconds until the token's `exp`, or until it is older than `max_age_seconds` of its issuer. The leeway of the
- * issuer does not extend an access token.
+ * Returns the seconds until the token's `exp`, or until it is older than `max_age_seconds` of its issuer. The leeway of
+ * the issuer does not extend an access token.
  */
 function restSecondsOf({ validUntilMs, tooOldFromMs }: IssuerTokenTimes, leewaySeconds: number, nowMs: number): number {
   return Math.floor((Math.min(validUntilMs, tooOldFromMs) - nowMs) / 1000) - leewaySeconds;

@@ -2,8 +2,8 @@
  * The number of budgets that count one request. Each write that may add one for some caller checks it in its
  * transaction: those of budgets, of keys and of users' roles.
  *
- * Roles that a directory or an issuer assigns at a login are not checked, because a login must not fail by it. Then more
- * budgets apply.
+ * Roles that a directory or an issuer assigns at a login are not checked, because a login must not fail by it. Then
+ * more budgets apply.
  */
 
 import { createHash } from 'node:crypto';

@@ -1,6 +1,6 @@
 /**
- * JSON that a server of a tenant's choice answers. Its structure is bounded before it is parsed, like that of a request's
- * body: 512 KiB can hold 170,000 empty lists, which block the process for 0.1 s and take 7 MB.
+ * JSON that a server of a tenant's choice answers. Its structure is bounded before it is parsed, like that of a
+ * request's body: 512 KiB can hold 170,000 empty lists, which block the process for 0.1 s and take 7 MB.
  */
 
 import { BODY_BOUNDS, structureOf } from '../../http/body-structure.ts';

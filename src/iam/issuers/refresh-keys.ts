@@ -1,6 +1,6 @@
 /**
- * Fetches the keys of issuers and stores them. A gate gets them by the change feed and opens no connection to an issuer.
- * No transaction and no lock is held while an issuer answers. A failed fetch leaves the last good keys in use.
+ * Fetches the keys of issuers and stores them. A gate gets them by the change feed and opens no connection to an
+ * issuer. No transaction and no lock is held while an issuer answers. A failed fetch leaves the last good keys in use.
  */
 
 import { Semaphore } from '../../concurrency/semaphore.ts';

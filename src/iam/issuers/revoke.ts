@@ -1,6 +1,6 @@
 /**
- * Fetches the keys of issuers on request, refuses tokens by the time at which they were issued, and deletes issuers. Both
- * of the latter end what began with the tokens.
+ * Fetches the keys of issuers on request, refuses tokens by the time at which they were issued, and deletes issuers.
+ * Both of the latter end what began with the tokens.
  */
 
 import { Refusal } from '../../domain/errors.ts';

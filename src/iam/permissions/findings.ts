@@ -1,6 +1,6 @@
 /**
- * The rules of a tenant that do nothing (`decision/difference/findings.ts`), as notices. They are computed once for each
- * version of the tenant's rules that this process has in its cache, between other requests.
+ * The rules of a tenant that do nothing (`decision/difference/findings.ts`), as notices. They are computed once for
+ * each version of the tenant's rules that this process has in its cache, between other requests.
  */
 
 import { Semaphore } from '../../concurrency/semaphore.ts';
@@ -23,7 +23,9 @@ export interface TenantFindings {
 export const NO_FINDINGS: TenantFindings = { about: () => [] };
 
 const MANAGEMENT = MANAGEMENT_PERMISSIONS.map((permission) => ({ permission, self: false }));
-/** The largest numbers of versions of rules that are compared at once, and that wait. A tenant has at most half of each. */
+/**
+ * The largest numbers of versions of rules that are compared at once, and that wait. A tenant has at most half of each.
+ */
 const turns = new Semaphore({ permits: 4, maxWaiting: 16 });
 const slices = new Slices({ monotonicMs: () => performance.now(), later: onEventLoop });
 
@@ -37,8 +39,8 @@ const known = new WeakMap<TenantView, Known>();
 
 /**
  * Returns the findings about the rules of the caller's effective tenant. A finding names policies, so a caller without
- * `admin:policies` gets none. A tenant whose rules change faster than they are compared gets none for a while, so that it
- * does not keep the others waiting.
+ * `admin:policies` gets none. A tenant whose rules change faster than they are compared gets none for a while, so that
+ * it does not keep the others waiting.
  */
 export function tenantFindings({ routes }: CatalogParts, caller: Caller): Promise<TenantFindings> {
   const { effective, global, builtinRoles } = caller.snapshot;

@@ -118,7 +118,9 @@ export function planBudgets(
   return actions;
 }
 
-/** Reports whether the stored budget has this id. A budget keeps a key or a user that was deleted after it was written. */
+/**
+ * Reports whether the stored budget has this id. A budget keeps a key or a user that was deleted after it was written.
+ */
 function keeps(before: SetupBudget | undefined, id: string): boolean {
   const scope: BudgetScope = before?.row.applies_to ?? { tenant: true };
   return ('keys' in scope ? scope.keys : 'users' in scope ? scope.users : []).some((kept) => kept === id);

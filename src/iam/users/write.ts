@@ -1,6 +1,6 @@
 /**
- * Creates and updates users and the roles given to them by hand, and deactivates, activates, unlocks and deletes users. A
- * deactivation ends the user's sessions, and disables the user's keys until the user is activated again.
+ * Creates and updates users and the roles given to them by hand, and deactivates, activates, unlocks and deletes users.
+ * A deactivation ends the user's sessions, and disables the user's keys until the user is activated again.
  */
 
 import type { Static } from 'typebox';
