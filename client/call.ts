@@ -1,4 +1,4 @@
-/** One call of an operation as the request that it becomes, and its answer as what the caller is given. */
+/** The request of one call, and the result that its answer becomes. */
 
 import { ProblemError, UnexpectedAnswerError } from './errors.ts';
 import type { Outgoing, Received } from './exchange.ts';
@@ -18,7 +18,7 @@ export interface AnyOptions extends CallOptions {
 /** Operations whose body is a form (`application/x-www-form-urlencoded`), not JSON. */
 const FORMS: ReadonlySet<string> = new Set(['/v1/auth/token']);
 
-/** Without its credential, which may change from one sending to the next while all else stays. */
+/** Returns the request of a call without its credential, which may be another one in each attempt. */
 export function outgoing(
   settings: Settings,
   tenant: string | undefined,
@@ -55,7 +55,7 @@ function formOf(body: unknown): string {
   return new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
 }
 
-/** `crypto.randomUUID` exists in secure contexts alone. */
+/** `crypto.randomUUID` exists only in secure contexts. */
 function makeKey(): string {
   return crypto
     .getRandomValues(new Uint8Array(16))
@@ -66,7 +66,7 @@ export function bearing(out: Outgoing, token: string | undefined): Outgoing {
   return token === undefined ? out : { ...out, headers: { ...out.headers, authorization: `Bearer ${token}` } };
 }
 
-/** The credential was refused, and the next one may not be. */
+/** Reports whether the server refused the credential, so that a new one may succeed. */
 export function isStale(error: unknown): boolean {
   return (
     error instanceof ProblemError &&
@@ -75,7 +75,10 @@ export function isStale(error: unknown): boolean {
   );
 }
 
-/** The JSON of an answer; undefined where it has no body. What the API's description says of it is believed. */
+/**
+ * Returns the JSON of an answer; undefined: it has no body. It is not validated against the API's description.
+ * @throws UnexpectedAnswerError for a body that is not JSON
+ */
 export function dataOf<T>({ text, headers }: Received): T {
   const absent: unknown = undefined;
   const type = headers.get('content-type') ?? '';

@@ -1,8 +1,8 @@
 /**
- * Typed calls of Postern's API, for Node and browsers. It needs nothing but fetch and its kin.
+ * Typed calls of Postern's API, for Node and browsers, on `fetch` and other interfaces of the web platform.
  *
- * Each call asks for a token, is sent, tried again where that is safe, and sent once more with a new token when the server no longer
- * takes the old one.
+ * Each call takes a token of the session and sends its request, again after a failure if that is safe, and another time
+ * with a new token if the server refuses the old one.
  */
 
 import { type AnyOptions, bearing, dataOf, isStale, outgoing } from './call.ts';
@@ -15,7 +15,7 @@ import { type Resources, resourcesOf } from './resources.ts';
 import { makeSession, type Session } from './session.ts';
 import { isToken, tokenSource } from './tokens.ts';
 
-/** E-mail address and password, or a directory's user name and password. */
+/** An email address and a password, or the username and the password of a directory. */
 export type Credentials =
   | { readonly email: string; readonly password: string }
   | { readonly auth_type: 'ldap'; readonly username: string; readonly password: string };
@@ -24,25 +24,27 @@ type Aborting = Pick<CallOptions, 'signal'>;
 
 /** Each rejects with ProblemError, ConnectionError, UnexpectedAnswerError, or the reason of its signal. */
 export interface Calls {
-  /** The body of success. */
+  /** Resolves with the body of the answer. */
   request<M extends Method, P extends PathOf<M>>(
     method: M,
     path: P,
     ...options: Arguments<Operation<M, P>>
   ): Promise<Data<Operation<M, P>>>;
-  /** The body of success with its status, ETag and the like. */
+  /** Resolves with the body of the answer, its status and some of its headers. */
   send<M extends Method, P extends PathOf<M>>(
     method: M,
     path: P,
     ...options: Arguments<Operation<M, P>>
   ): Promise<Reply<Operation<M, P>>>;
-  /** A 2xx answer as fetch gives it, for what is read piece by piece. `accept` chooses among the operation's media types. */
+  /**
+   * Resolves with a 2xx answer whose body has not been read. `accept` chooses one of the operation's media types.
+   */
   stream<M extends Method, P extends PathOf<M>>(
     method: M,
     path: P,
     ...options: Arguments<Operation<M, P>, CallOptions & { readonly accept?: string }>
   ): Promise<Response>;
-  /** Every row of a list, page by page. `query.limit` is the size of a page. */
+  /** Returns all rows of a list, page by page. `query.limit` is the size of a page. */
   pages<P extends ListPath>(
     path: P,
     ...options: Arguments<Operation<'GET', P>>
@@ -52,13 +54,13 @@ export interface Calls {
 export interface Client extends Calls, Resources {
   login(credentials: Credentials, options?: Aborting): Promise<void>;
   /**
-   * The tokens are forgotten at once, whatever becomes of the call. Resolves with the address at which a browser also
-   * ends its session at the provider that it signed in at; undefined: there is none.
+   * Forgets the tokens at once, also if the call fails. Resolves with the address at which a browser also ends its
+   * session at the provider that it logged in at; undefined: there is none.
    */
   logout(options?: Aborting): Promise<string | undefined>;
-  /** Looks for a session that a cookie or a storage holds from before; true: there is one. */
+  /** Continues the session of a cookie or a storage. Resolves with whether there is one. */
   resume(options?: Aborting): Promise<boolean>;
-  /** The same session or key, acting in another tenant. */
+  /** Returns a client with the same session or key that acts in another tenant. */
   inTenant(tenant: string): Client;
 }
 
@@ -81,9 +83,9 @@ function ownSession(settings: Settings, { session, storage, onSessionEnd }: Clie
   });
 }
 
-/** A key has nothing to renew. */
+/** The credential of a client with an API key, which is never renewed. */
 function keySession(key: string): Session {
-  if (!isToken(key)) throw new TypeError('The API key holds characters that no key has.');
+  if (!isToken(key)) throw new TypeError('The API key has characters that no key has.');
   const none = (): Promise<never> => Promise.reject(new TypeError('This client has an API key, and no session.'));
   return {
     token: () => Promise.resolve(key),

@@ -1,4 +1,4 @@
-/** How a call fails. No error holds a credential, a body or a header of the request. */
+/** The errors of calls. None contains a credential, a body or a header of the request. */
 
 import type { Problem } from './types.ts';
 
@@ -8,7 +8,7 @@ export interface FieldError {
   readonly message: string;
 }
 
-/** A code of Postern's catalogue; `unknown` when somebody else answered, such as a proxy that could not reach it. */
+/** A code of Postern; `unknown`: the answer did not come from Postern, but from a proxy, for example. */
 export type ProblemCode = Problem['code'] | 'unknown';
 
 export interface ProblemFacts {
@@ -16,17 +16,17 @@ export interface ProblemFacts {
   readonly code: ProblemCode;
   readonly title: string;
   readonly detail: string;
-  /** What is wrong with which member of the body. */
+  /** The errors of single members of the body. */
   readonly errors: readonly FieldError[];
-  /** To find the request in the audit log, and for whoever is asked for help. */
+  /** The id of the request in the audit log and in the logs of the server. */
   readonly requestId: string | undefined;
-  /** Seconds until it is worth asking again. */
+  /** Seconds until another attempt may succeed. */
   readonly retryAfter: number | undefined;
   /** The policy that denied the request. */
   readonly policy: string | undefined;
 }
 
-/** The server answered, with a refusal or a fault (RFC 9457). */
+/** The server answered with an error (RFC 9457). */
 export class ProblemError extends Error implements ProblemFacts {
   override readonly name = 'ProblemError';
   readonly status: number;
@@ -51,10 +51,10 @@ export class ProblemError extends Error implements ProblemFacts {
   }
 }
 
-/** There was no whole answer: whether the server did what was asked is not known. */
+/** There was no complete answer. The server may have performed the request. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
-  /** True: the time was over. */
+  /** True if the attempt took longer than `timeoutMs`. */
   readonly timedOut: boolean;
 
   constructor(
@@ -66,14 +66,15 @@ export class ConnectionError extends Error {
   }
 }
 
-/** A 2xx answer that is not what the API describes: something between here and Postern answered instead. */
+/** A 2xx answer that the API does not describe, for example of a proxy. */
 export class UnexpectedAnswerError extends Error {
   override readonly name = 'UnexpectedAnswerError';
 }
 
 /**
+ * Returns the error of an answer that is not 2xx.
  * @param text the body
- * @param retryAfterMs as the answer's Retry-After says
+ * @param retryAfterMs of the header Retry-After
  */
 export function problemError(response: Response, text: string, retryAfterMs: number | undefined): ProblemError {
   const body = problemOf(response, text);
@@ -100,7 +101,7 @@ function problemOf(response: Response, text: string): Readonly<Record<string, un
   return isProblem || isOAuth ? body : {};
 }
 
-/** A server that is newer than this client may know more codes than the type does; they are passed on as they are. */
+/** Codes of a newer server than this client are passed on, although the type does not have them. */
 function isCode(code: string): code is Problem['code'] {
   return /^[a-z][a-z_]{0,63}$/.test(code);
 }
@@ -113,7 +114,7 @@ function fieldErrors(value: unknown): readonly FieldError[] {
   });
 }
 
-/** Undefined when the text is not a JSON object. */
+/** Returns undefined for a text that is not a JSON object. */
 export function jsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     return asObject(JSON.parse(text));

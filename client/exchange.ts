@@ -1,4 +1,4 @@
-/** One request and its answer: tried again where that is safe and worthwhile, each try within its time. */
+/** Sends one request, in several attempts if that is safe and may help, each within its time. */
 
 import { ConnectionError, problemError } from './errors.ts';
 import { type RetryRules, retryAfterMs, retryDelayMs } from './retry.ts';
@@ -14,17 +14,17 @@ export interface Outgoing {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
-  /** True: cookies of the server's origin travel along, also from a page of another origin. */
+  /** True: the browser sends the cookies of the server's origin, also from a page of another origin. */
   readonly cookies?: boolean;
-  /** Of each try, up to the end of its answer. */
+  /** Bounds each attempt, up to the end of its answer. */
   readonly timeoutMs: number;
-  /** Done twice it does the same as done once. */
+  /** Whether two of these requests have the same effect as one. */
   readonly repeatable: boolean;
   readonly rules: RetryRules;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What is left of an answer when its body has been read. */
+/** An answer whose body has been read. */
 export interface Received {
   readonly status: number;
   readonly headers: Headers;
@@ -35,12 +35,13 @@ export async function received(response: Response): Promise<Received> {
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-type Try<T> =
+type Attempt<T> =
   | { readonly kind: 'done'; readonly value: T }
   | { readonly kind: 'failed'; readonly error: Error; readonly answer: Response | undefined };
 
 /**
- * @param read takes what is wanted from a 2xx answer; what it reads counts into the time of the try
+ * Resolves with the result of `read`.
+ * @param read reads a 2xx answer. The time of the attempt includes it
  * @throws ProblemError, ConnectionError, or the signal's reason
  */
 export async function exchange<T>(
@@ -51,12 +52,14 @@ export async function exchange<T>(
   const { now, random, sleep } = parts.timing;
   const beganMs = now();
   for (let failures = 1; ; failures++) {
-    const tried = await attempt(parts, out, read);
-    if (tried.kind === 'done') return tried.value;
+    const attempted = await attempt(parts, out, read);
+    if (attempted.kind === 'done') return attempted.value;
     const isLate = now() - beganMs > (out.rules.withinMs ?? Number.POSITIVE_INFINITY);
     const delayMs =
-      out.repeatable && !isLate ? retryDelayMs(tried.answer, failures, out.rules, { nowMs: now(), random }) : undefined;
-    if (delayMs === undefined) throw tried.error;
+      out.repeatable && !isLate
+        ? retryDelayMs(attempted.answer, failures, out.rules, { nowMs: now(), random })
+        : undefined;
+    if (delayMs === undefined) throw attempted.error;
     await sleep(delayMs, out.signal ?? new AbortController().signal);
   }
 }
@@ -65,7 +68,7 @@ async function attempt<T>(
   parts: ExchangeParts,
   out: Outgoing,
   read: (response: Response) => Promise<T>,
-): Promise<Try<T>> {
+): Promise<Attempt<T>> {
   const tooLate = new AbortController();
   const answered = new AbortController();
   parts.timing.sleep(out.timeoutMs, answered.signal).then(
@@ -77,7 +80,7 @@ async function attempt<T>(
     const response = await parts.fetch(out.url, {
       method: out.method,
       headers: out.headers,
-      // Postern never redirects: whatever does so shall not be shown a credential.
+      // Postern never redirects. A server that does must not get a credential.
       redirect: 'error',
       credentials: out.cookies === true ? 'include' : 'same-origin',
       signal,

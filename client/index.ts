@@ -1,4 +1,4 @@
-/** What programs import. */
+/** The interface of the package. */
 
 export { type Client, type Credentials, createClient } from './client.ts';
 export { ConnectionError, type FieldError, type ProblemCode, ProblemError, UnexpectedAnswerError } from './errors.ts';

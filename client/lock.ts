@@ -1,11 +1,15 @@
 /**
- * One at a time: whoever renews, logs in or logs out does so alone. Among the tabs of a browser that share a cookie, and whatever shares
- * a storage in one process, the Web Locks API sees to it; without it, each client for itself.
+ * Locks for refreshes, logins and logouts: one of them runs at a time. The Web Locks API gives one lock to all tabs of
+ * a browser that share a cookie, and to all clients of a process that share a storage. Without it, each client has a
+ * lock of its own.
  */
 
 export type Lock = <T>(run: () => Promise<T>) => Promise<T>;
 
-/** A tab that was frozen with the lock in hand shall not keep the others out for ever; the server copes with two renewals at once. */
+/**
+ * A tab that was frozen while it held the lock must not block the others for ever. The server allows two refreshes at
+ * once.
+ */
 const MAX_WAIT_MS = 10_000;
 
 export function localLock(): Lock {
@@ -17,7 +21,7 @@ export function localLock(): Lock {
   };
 }
 
-/** @param name the same for all that share one session */
+/** @param name the same for all clients that share a session */
 export function sharedLock(name: string): Lock {
   const own = localLock();
   const locks = globalThis.navigator?.locks;

@@ -1,13 +1,13 @@
-/** What the API's description says about one operation, as the types of a call. */
+/** The types of calls, which follow from the API's description. */
 
 import type { Paths } from './types.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** They make, change or end the session of the client itself, which has functions for that. */
+/** They begin, continue or end the session of the client, which has functions for that. */
 type OwnPath = '/v1/auth/login' | '/v1/auth/refresh' | '/v1/auth/logout';
 
-/** The paths that have this method: `/v1/iam/users/{id}`. */
+/** The paths that have this method, such as `/v1/iam/users/{id}`. */
 export type PathOf<M extends Method> = {
   [P in keyof Paths]: M extends keyof Paths[P] ? Exclude<P, OwnPath> : never;
 }[keyof Paths];
@@ -18,16 +18,16 @@ export type Operation<M extends Method, P> = P extends keyof Paths
     : never
   : never;
 
-/** `path`, `query` and `body`, as far as the operation has them. */
+/** `path`, `query` and `body`, if the operation has them. */
 export type Inputs<O> = Pick<O, Extract<keyof O, 'path' | 'query' | 'body'>>;
 
-/** The bodies of success by status. */
+/** The bodies of 2xx answers by status. */
 type Answers<O> = O extends { readonly answers: infer A } ? A : never;
 
-/** The body of success; undefined where there is none. */
+/** The body of a 2xx answer; undefined: it has none. */
 export type Data<O> = Answers<O>[keyof Answers<O>];
 
-/** The body of success with what stands beside it. */
+/** A 2xx answer. */
 export interface Reply<O> {
   readonly status: number;
   readonly data: Data<O>;
@@ -39,27 +39,27 @@ export interface Reply<O> {
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Of each try; else the client's. */
+  /** Bounds each attempt. Default: that of the client. */
   readonly timeoutMs?: number;
-  /** Else the client's. */
+  /** Default: that of the client. */
   readonly maxRetries?: number;
-  /** Platform administrators: the tenant to act in; else the client's. */
+  /** The tenant in which a platform administrator acts. Default: that of the client. */
   readonly tenant?: string;
-  /** Only if the resource is still as it was: its ETag. Otherwise 412 `precondition_failed`. */
+  /** The ETag of the resource as you read it. If it has changed, the answer is 412 `precondition_failed`. */
   readonly ifMatch?: string;
-  /** Of a POST under /v1/iam; else one is made for each call. */
+  /** For a POST under /v1/iam. Default: a random key for each call. */
   readonly idempotencyKey?: string;
 }
 
-/** Inputs that must be given make the whole argument one that must be given. */
+/** The options are optional if all inputs are. */
 export type Arguments<O, More = CallOptions> =
   Partial<Inputs<O>> extends Inputs<O> ? [options?: Inputs<O> & More] : [options: Inputs<O> & More];
 
-/** The paths that list something in pages. */
+/** The paths of lists. */
 export type ListPath = {
   [P in PathOf<'GET'>]: [Row<P>] extends [never] ? never : P;
 }[PathOf<'GET'>];
 
-/** What a list holds. */
+/** A row of a list. */
 export type Row<P> =
   Data<Operation<'GET', P>> extends { readonly data: readonly (infer R)[]; readonly next_cursor: unknown } ? R : never;

@@ -1,4 +1,4 @@
-/** What a client is made with. */
+/** The options of a client. */
 
 import type { SessionEnd } from './session.ts';
 import { REAL_TIMING, type Timing } from './timing.ts';
@@ -6,23 +6,23 @@ import type { SessionStorage } from './tokens.ts';
 import { readBaseUrl } from './url.ts';
 
 export interface ClientOptions {
-  /** `https://ai.example.com`. In a browser absent: the page's own origin. */
+  /** `https://ai.example.com`. Default, in a browser: the origin of the page. */
   readonly baseUrl?: string;
-  /** Calls with this key, instead of logging in. */
+  /** Sends this key with each request, in place of a login. */
   readonly apiKey?: string;
-  /** `cookie`, for browsers: the refresh token lives in an HttpOnly cookie, where no script can read it. */
+  /** `cookie`, for browsers: the refresh token is in an HttpOnly cookie, which no script can read. */
   readonly session?: 'memory' | 'cookie';
-  /** Keeps a session beyond the life of the program; else its tokens are in memory alone. */
+  /** Keeps the session when the program ends. Default: the tokens are only in memory. */
   readonly storage?: SessionStorage;
-  /** Told once when a session is over though nobody logged out here. */
+  /** Called once if the session ends without a logout of this client. */
   readonly onSessionEnd?: (end: SessionEnd) => void;
-  /** Platform administrators: the tenant to act in. */
+  /** The tenant in which a platform administrator acts. */
   readonly tenant?: string;
-  /** Of each try, up to the end of its answer. 30 s unless told. */
+  /** Bounds each attempt, up to the end of its answer. Default: 30 s. */
   readonly timeoutMs?: number;
-  /** After the first try; 2 unless told. */
+  /** The largest number of attempts after the first one. Default: 2. */
   readonly maxRetries?: number;
-  /** A longer Retry-After is not waited for: the call fails and its error tells it. 60 s unless told. */
+  /** A call fails if the server's Retry-After is longer. Its error has the seconds. Default: 60 s. */
   readonly maxRetryAfterMs?: number;
   /** For tests, and for programs with a dispatcher of their own. */
   readonly fetch?: typeof fetch;
@@ -42,7 +42,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_RETRIES = 2;
 const DEFAULT_MAX_RETRY_AFTER_MS = 60_000;
 
-/** @throws TypeError for options that cannot work; it repeats none of them, for they may be secret */
+/** @throws TypeError for options that cannot work. Its message contains none of them, because they may be secret */
 export function readSettings(options: ClientOptions): Settings {
   if (options.session === 'cookie' && options.storage !== undefined) throw new TypeError('A cookie needs no storage.');
   if (options.apiKey !== undefined && (options.session !== undefined || options.storage !== undefined)) {
@@ -50,7 +50,7 @@ export function readSettings(options: ClientOptions): Settings {
   }
   return {
     baseUrl: readBaseUrl(options.baseUrl ?? ''),
-    // Browsers refuse to have it called on anything but the window.
+    // Browsers refuse a call of it on an object other than the window.
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
     timing: options.timing ?? REAL_TIMING,
     timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,

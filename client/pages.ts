@@ -1,4 +1,4 @@
-/** A list that comes in pages, as one sequence. */
+/** All pages of a list as one sequence. */
 
 import { UnexpectedAnswerError } from './errors.ts';
 
@@ -9,8 +9,8 @@ export interface ListPage<T> {
 }
 
 /**
- * Every row from the first page on; a page is fetched when its first row is asked for.
- * @param fetch gives the page after a cursor; undefined: the first one
+ * Returns the rows of all pages. It fetches a page when its first row is read.
+ * @param fetch resolves with the page after a cursor; undefined: the first one
  */
 export async function* rowsOf<T>(
   fetch: (cursor: string | undefined) => Promise<ListPage<T>>,
@@ -20,7 +20,7 @@ export async function* rowsOf<T>(
     const page = await fetch(cursor);
     yield* page.data;
     const next = page.has_more ? (page.next_cursor ?? undefined) : undefined;
-    if (next !== undefined && next === cursor) throw new UnexpectedAnswerError('The list does not go on.');
+    if (next !== undefined && next === cursor) throw new UnexpectedAnswerError('The list returns the same page again.');
     cursor = next;
   } while (cursor !== undefined);
 }

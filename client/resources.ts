@@ -1,4 +1,4 @@
-/** The everyday calls by name. Each is one typed request; what has no name here goes by `request`. */
+/** Frequent calls by name. `request` calls every other operation. */
 
 import type { Calls } from './client.ts';
 import type { CallOptions, Method, Operation, PathOf } from './operations.ts';
@@ -8,7 +8,7 @@ type BodyOf<M extends Method, P extends PathOf<M>> =
 type QueryOf<P extends PathOf<'GET'>> =
   Operation<'GET', P> extends { readonly query?: infer Q } ? Exclude<Q, undefined> : never;
 
-/** `list` gives every row, page by page; `update` changes the members that are given. */
+/** `list` returns all rows, page by page. `update` changes only the members of its body. */
 export type Resources = ReturnType<typeof resourcesOf>;
 
 const USERS = '/v1/iam/users';
@@ -30,7 +30,7 @@ const DECISION = '/v1/iam/decisions/recent/{request_id}';
 
 export function resourcesOf({ request, pages }: Calls) {
   return {
-    /** Who the credential proves. */
+    /** The principal of the credential. */
     me: (options?: CallOptions) => request('GET', '/v1/auth/me', options),
     users: {
       list: (query?: QueryOf<typeof USERS>, options?: CallOptions) => pages(USERS, { query, ...options }),
@@ -95,7 +95,7 @@ export function resourcesOf({ request, pages }: Calls) {
     },
     apiKeys: {
       list: (query?: QueryOf<typeof KEYS>, options?: CallOptions) => pages(KEYS, { query, ...options }),
-      /** The only answer that shows the key, beside that of `rotate`. */
+      /** Only this answer and that of `rotate` have the text of the key. */
       create: (body: BodyOf<'POST', typeof KEYS>, options?: CallOptions) => request('POST', KEYS, { body, ...options }),
       get: (id: string, options?: CallOptions) => request('GET', KEY, { path: { id }, ...options }),
       update: (id: string, body: BodyOf<'PUT', typeof KEY>, options?: CallOptions) =>
@@ -103,10 +103,13 @@ export function resourcesOf({ request, pages }: Calls) {
       rotate: (id: string, body: BodyOf<'POST', `${typeof KEY}/rotate`> = {}, options?: CallOptions) =>
         request('POST', `${KEY}/rotate`, { path: { id }, body, ...options }),
       revoke: (id: string, options?: CallOptions) => request('DELETE', KEY, { path: { id }, ...options }),
-      /** Up to 1,000 keys of another system, by the SHA-256 digests of their texts. For platform administrators. */
+      /** Imports up to 1,000 keys of another system by the SHA-256 of their texts. For platform administrators. */
       import: (body: BodyOf<'POST', `${typeof KEYS}/import`>, options?: CallOptions) =>
         request('POST', `${KEYS}/import`, { body, ...options }),
-      /** Up to 1,000 keys, by id or by a filter. @param query `dry_run: true` revokes nothing and answers what would be revoked */
+      /**
+       * Revokes up to 1,000 keys, by id or by a filter.
+       * @param query `dry_run: true` revokes nothing, and the answer has the keys that would be revoked
+       */
       revokeSeveral: (
         body: BodyOf<'POST', `${typeof KEYS}/revoke`>,
         query: { readonly dry_run?: boolean } = {},
@@ -123,10 +126,10 @@ export function resourcesOf({ request, pages }: Calls) {
       /** @param query `force: true` revokes the keys that its tokens prove, and unlinks its users */
       delete: (id: string, query: { readonly force?: boolean } = {}, options?: CallOptions) =>
         request('DELETE', ISSUER, { path: { id }, query, ...options }),
-      /** The steps of the examination of a token, which is stored nowhere. */
+      /** Returns the steps of the check of a token. The server does not store the token. */
       test: (id: string, token: string, options?: CallOptions) =>
         request('POST', `${ISSUER}/test`, { path: { id }, body: { token }, ...options }),
-      /** Fetches the keys now; `keys.error` of the answer says why that failed. */
+      /** Fetches the keys now. If that failed, `keys.error` of the answer says why. */
       refresh: (id: string, options?: CallOptions) =>
         request('POST', `${ISSUER}/refresh`, { path: { id }, ...options }),
       /** Refuses the tokens that were issued before `time`, by default now. */
@@ -150,7 +153,7 @@ export function resourcesOf({ request, pages }: Calls) {
         request('GET', '/v1/iam/decisions', { query, ...options }),
       /** Denials and a sample of allows, newest first. */
       recent: (query?: QueryOf<typeof RECENT>, options?: CallOptions) => pages(RECENT, { query, ...options }),
-      /** The decision that a denial's request id names, with its explanation. */
+      /** Returns the decision on a request, with its explanation. */
       explain: (requestId: string, query?: QueryOf<typeof DECISION>, options?: CallOptions) =>
         request('GET', DECISION, { path: { request_id: requestId }, query, ...options }),
     },
@@ -168,7 +171,7 @@ export function resourcesOf({ request, pages }: Calls) {
       propose: (query?: QueryOf<`${typeof PRICES}/proposal`>, options?: CallOptions) =>
         request('GET', `${PRICES}/proposal`, { query, ...options }),
     },
-    /** Every permission, with the routes that need it; `pattern` narrows them to those that it covers. */
+    /** All permissions, or those that `pattern` covers, with the routes that need them. */
     permissions: (query?: QueryOf<'/v1/iam/permissions'>, options?: CallOptions) =>
       pages('/v1/iam/permissions', { query, ...options }),
     explain: (body: BodyOf<'POST', '/v1/iam/explain'>, options?: CallOptions) =>

@@ -1,31 +1,31 @@
-/** When a request that failed is sent again, and after how long. */
+/** Whether a request that failed is sent again, and after which time. */
 
 export interface RetryRules {
-  /** After the first try. 0 = none. */
+  /** The largest number of attempts after the first one. */
   readonly maxRetries: number;
-  /** A server that asks for more patience than this is taken at its word: the call fails, and its error says how long. */
+  /** The call fails if the server's Retry-After is longer. */
   readonly maxRetryAfterMs: number;
-  /** A try that fails later than this after the first one began is not repeated. Absent: there is no such time. */
+  /** An attempt that fails later than this after the begin of the first one is the last. Absent: no such bound. */
   readonly withinMs?: number;
 }
 
-/** Statuses that pass by themselves: nobody did the work, or nobody can tell. */
+/** Statuses after which another attempt may succeed. */
 const PASSING = new Set([408, 429, 500, 502, 503, 504]);
 const FIRST_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 8_000;
 
-/** Methods that do the same when done twice (RFC 9110, section 9.2.2); so does every PATCH of this API, which is a merge patch. */
+/** Idempotent methods (RFC 9110, section 9.2.2), and PATCH, because each PATCH of this API is a merge patch. */
 const REPEATABLE = new Set(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE']);
 
-/** Reports whether a request may be sent twice. Methods other than the above need an Idempotency-Key. */
+/** Reports whether a request may be sent twice. Other methods need an Idempotency-Key for that. */
 export function isRepeatable(method: string, idempotencyKey: string | undefined): boolean {
   return REPEATABLE.has(method) || idempotencyKey !== undefined;
 }
 
 /**
- * Milliseconds to wait before the next try; undefined: there is none.
- * @param answer undefined when there was none
- * @param failures tries that failed, this one included
+ * Returns the milliseconds until the next attempt; undefined: there is none.
+ * @param answer undefined: there was none
+ * @param failures the number of attempts that failed, this one included
  */
 export function retryDelayMs(
   answer: Response | undefined,
@@ -35,7 +35,7 @@ export function retryDelayMs(
 ): number | undefined {
   if (failures > rules.maxRetries || !isWorthwhile(answer)) return undefined;
   const ceiling = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (failures - 1));
-  // Half of it by chance, so that clients that failed together do not come back together.
+  // Half of it is random, so that clients that failed together do not try again together.
   const jitter = (random() * ceiling) / 2;
   const asked = answer && retryAfterMs(answer.headers, nowMs);
   if (asked === undefined) return ceiling / 2 + jitter;
@@ -49,7 +49,9 @@ function isWorthwhile(answer: Response | undefined): boolean {
   return advice !== 'false' && PASSING.has(answer.status);
 }
 
-/** Retry-After (RFC 9110, section 10.2.3): seconds, or a date, which counts from the server's own clock where it tells the time. */
+/**
+ * Retry-After (RFC 9110, section 10.2.3): seconds, or a date, which is compared with the header Date if there is one.
+ */
 export function retryAfterMs(headers: Headers, nowMs: number): number | undefined {
   const value = headers.get('retry-after')?.trim();
   if (value === undefined || value === '') return undefined;

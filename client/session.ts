@@ -1,10 +1,9 @@
 /**
- * The session of a client: an access token, and what brings the next one.
+ * The session of a client: an access token, and the refresh token or the cookie for the next one.
  *
- * Standing is `unknown` until somebody looks whether a session is left from before (a cookie, a storage), then `in` or `out`. One renewal
- * runs at a time and everybody who needs it waits for the same; it belongs to the session that it began with, so what it brings is
- * dropped when that session was left meanwhile. A renewal that fails leaves the session as it is, unless the server said that the
- * session is over.
+ * `standing` is `unknown` until the first use looks for a session in the cookie or the storage, then `in` or `out`. One
+ * refresh runs at a time, and all calls wait for the same one. If the session ends or is replaced before, the new
+ * tokens are dropped. A refresh that fails leaves the session as it is, unless the server says that it has ended.
  */
 
 import { ProblemError } from './errors.ts';
@@ -12,14 +11,17 @@ import type { Lock } from './lock.ts';
 import { orAborted } from './timing.ts';
 import { type SessionStorage, subjectOf, type TokenSource, type Tokens } from './tokens.ts';
 
-/** `refused`: the server says that it is over. `replaced`: what the tabs or processes share is the session of somebody else by now. */
+/**
+ * `refused`: the server says that the session has ended. `replaced`: the cookie or the storage has the session of
+ * another user.
+ */
 export interface SessionEnd {
   readonly reason: 'refused' | 'replaced';
 }
 
 export interface SessionParts {
   readonly source: TokenSource;
-  /** True: the refresh token lives in a cookie and never gets here. */
+  /** True: the refresh token is in a cookie, and this code never has it. */
   readonly cookie: boolean;
   readonly storage: SessionStorage | undefined;
   readonly lock: Lock;
@@ -28,24 +30,24 @@ export interface SessionParts {
 }
 
 export interface Session {
-  /** A token to send, renewed when its time is nearly over; undefined: nobody is logged in. */
+  /** Returns an access token, a new one if the last one expires soon; undefined: there is no session. */
   token(signal: AbortSignal | undefined): Promise<string | undefined>;
-  /** The next token after one that the server refused; undefined: nobody is logged in any more. */
+  /** Returns the token after one that the server refused; undefined: the session has ended. */
   renew(refused: string, signal: AbortSignal | undefined): Promise<string | undefined>;
   login(body: object, signal: AbortSignal | undefined): Promise<void>;
   logout(signal: AbortSignal | undefined): Promise<string | undefined>;
-  /** Looks for a session that is left from before; true: there is one. */
+  /** Looks for a session in the cookie or the storage. Resolves with whether there is one. */
   resume(signal: AbortSignal | undefined): Promise<boolean>;
 }
 
-/** While a token still serves, a renewal that failed is not tried again by every single request. */
+/** The time after a failed refresh in which a token that is still valid is used without another attempt. */
 const HOLD_OFF_MS = 5_000;
 
 export function makeSession(parts: SessionParts): Session {
   const { source, cookie, storage, lock, now } = parts;
   let standing: 'unknown' | 'in' | 'out' = cookie || storage !== undefined ? 'unknown' : 'out';
   let held: Tokens | undefined;
-  /** Changes whenever a session begins or is left. */
+  /** Grows when a session begins or ends. */
   let era = 0;
   let renewing: Promise<Tokens | undefined> | undefined;
   let heldOffUntilMs = 0;
@@ -66,11 +68,11 @@ export function makeSession(parts: SessionParts): Session {
     leave();
     if (began) parts.onEnd({ reason });
   };
-  /** What comes after the tokens held now: of the same user, or the session is another. */
+  /** Takes the next tokens. Those of another user end the session. */
   const follow = (next: Tokens): Tokens | undefined =>
     held === undefined || isSameUser(held.accessToken, next) ? hold(next) : end('replaced');
 
-  /** @param began the era that asked for it */
+  /** @param began the era of the session that it continues */
   async function renewal(began: number): Promise<Tokens | undefined> {
     const stored = era === began ? await storage?.read() : undefined;
     if (era !== began) return held;
@@ -90,7 +92,7 @@ export function makeSession(parts: SessionParts): Session {
       heldOffUntilMs = now() + HOLD_OFF_MS;
       if (era === began && isOver(error, cookie)) {
         end('refused');
-        // What somebody else has stored meanwhile is another session.
+        // Another process may have stored another session.
         if ((await storage?.read())?.refreshToken === refreshToken) await storage?.write(undefined);
       }
       throw error;
@@ -164,7 +166,7 @@ export function makeSession(parts: SessionParts): Session {
   };
 }
 
-/** A call that was begun by one user is not finished as another who has logged in meanwhile. */
+/** Returns undefined for tokens of another user: a call of one user must not continue as another. */
 function afterToken(former: string, next: Tokens | undefined): string | undefined {
   return next !== undefined && isSameUser(former, next) ? next.accessToken : undefined;
 }
@@ -173,7 +175,7 @@ function isSameUser(former: string, next: Tokens): boolean {
   return subjectOf(former) === subjectOf(next.accessToken);
 }
 
-/** The server knows no such session (any more). A browser without the cookie has sent no refresh token at all, which is 422. */
+/** Reports whether the session has ended. A browser without the cookie sends no refresh token, which is 422. */
 function isOver(error: unknown, cookie: boolean): boolean {
   return error instanceof ProblemError && (error.status === 401 || (cookie && error.status === 422));
 }

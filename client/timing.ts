@@ -1,11 +1,11 @@
-/** Time and chance, handed in so that tests need not wait. */
+/** The clock, timers and random numbers. Tests replace them. */
 
 export interface Timing {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** From 0 to less than 1; spreads retries, nothing secret. */
+  /** From 0 to less than 1. It spreads attempts, and need not be secret. */
   readonly random: () => number;
-  /** Resolves after so long; rejects with the signal's reason when that is first. */
+  /** Resolves after this time. Rejects with the signal's reason if the signal aborts before. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export const REAL_TIMING: Timing = {
     }),
 };
 
-/** The same work, left when the signal says so. The work itself goes on: others may wait for it too. */
+/** Settles like `work`, or rejects when the signal aborts. The work continues, because other calls may wait for it. */
 export function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {

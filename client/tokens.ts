@@ -1,31 +1,31 @@
-/** A pair of tokens: how it is asked for, and how long it is good for. */
+/** Pairs of an access token and a refresh token: their requests and their times. */
 
 import { jsonObject, UnexpectedAnswerError } from './errors.ts';
 import { type ExchangeParts, exchange, type Outgoing, type Received, received } from './exchange.ts';
 import type { RetryRules } from './retry.ts';
 
-/** Plain data, so that a storage can keep it as it is. It is secret as a whole. */
+/** Plain data that a storage can keep. It is secret. */
 export interface Tokens {
   readonly accessToken: string;
   /** Milliseconds since the epoch. */
   readonly expiresAtMs: number;
-  /** From then on the next use asks for the next pair. */
+  /** A use at this time or later requests the next pair. */
   readonly renewAtMs: number;
-  /** Absent where it is in a cookie. */
+  /** Absent: it is in a cookie. */
   readonly refreshToken?: string;
 }
 
-/** Keeps a session beyond the life of the program. What it is given lets its holder act as the user: keep it as a password is kept. */
+/** Keeps a session when the program ends. Protect the tokens like a password: their holder acts as the user. */
 export interface SessionStorage {
-  /** What was written last, by any process. */
+  /** Returns the tokens that any process wrote last. */
   readonly read: () => Promise<Tokens | undefined>;
-  /** Undefined: the session is over. */
+  /** @param tokens undefined: the session has ended */
   readonly write: (tokens: Tokens | undefined) => Promise<void>;
 }
 
 export interface TokenSource {
   login(body: object, signal: AbortSignal | undefined): Promise<Tokens>;
-  /** @param refreshToken absent: the cookie */
+  /** @param refreshToken undefined: the cookie has it */
   refresh(refreshToken: string | undefined): Promise<Tokens>;
   /** Resolves with the address at which a browser also ends its session at a provider. */
   logout(
@@ -43,8 +43,8 @@ export interface TokenSourceParts extends ExchangeParts {
 
 const MAX_MARGIN_MS = 30_000;
 /**
- * A refresh without an answer is sent again after these times: for ten seconds the server gives the same successor, and a later one would
- * look like theft. The earlier ones are still waited for, because a slow answer is as good as a repeated one.
+ * A refresh without an answer is sent again after these times. For ten seconds, the server answers with the same
+ * successor. A later repetition would look like theft. The answer to an earlier one still counts.
  */
 const REFRESH_AGAIN_MS = [3_000, 6_000];
 const REFRESH_RULES = { maxRetries: 2, maxRetryAfterMs: 2_000, withinMs: 8_000 };
@@ -90,10 +90,10 @@ export function tokenSource(parts: TokenSourceParts): TokenSource {
 
 type SendRefresh = (rules: RetryRules, signal: AbortSignal) => Promise<Received>;
 
-/** The first answer to a refresh that is sent again while there is none. The first sending decides if none is answered. */
+/** Resolves with the first answer to a refresh that is sent several times. Rejects like the first of them. */
 async function sentAgain({ timing, timeoutMs }: TokenSourceParts, send: SendRefresh): Promise<Received> {
   const settled = new AbortController();
-  // A shorter timeout repeats it by itself.
+  // With a shorter timeout, the attempts of `exchange` repeat it.
   const times = REFRESH_AGAIN_MS.filter((afterMs) => afterMs < timeoutMs);
   const repeated = new Promise<Received>((resolve) => {
     for (const afterMs of times) {
@@ -110,11 +110,11 @@ async function sentAgain({ timing, timeoutMs }: TokenSourceParts, send: SendRefr
   }
 }
 
-/** @param sentAtMs when it was asked for: counted from then, the token is never believed to live longer than it does */
+/** @param sentAtMs the time of the request: the token never counts as valid for longer than it is */
 function readTokens({ text }: Received, sentAtMs: number): Tokens {
   const { access_token: accessToken, expires_in: seconds, refresh_token: refreshToken } = jsonObject(text) ?? {};
   if (!isToken(accessToken) || typeof seconds !== 'number' || !(refreshToken === undefined || isToken(refreshToken))) {
-    throw new UnexpectedAnswerError('The answer to a login or a refresh holds no tokens.');
+    throw new UnexpectedAnswerError('The answer to a login or a refresh has no tokens.');
   }
   const lifeMs = seconds * 1000;
   const expiresAtMs = sentAtMs + lifeMs;
@@ -122,12 +122,18 @@ function readTokens({ text }: Received, sentAtMs: number): Tokens {
   return { accessToken, expiresAtMs, renewAtMs, ...(refreshToken === undefined ? {} : { refreshToken }) };
 }
 
-/** What may stand in an Authorization header (RFC 6750, section 2.1); anything else would be repeated in the error of whoever sends it. */
+/**
+ * Reports whether an Authorization header may have the text (RFC 6750, section 2.1). Fetch quotes another text in its
+ * error.
+ */
 export function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[A-Za-z0-9._~+/-]+=*$/.test(value);
 }
 
-/** Who a token is for (RFC 7519, section 4.1.2); undefined when it does not say so. It is read, not verified: nothing hangs on it but a comparison. */
+/**
+ * Returns the subject of a token (RFC 7519, section 4.1.2); undefined: it has none. The token is not verified, because
+ * subjects are only compared with each other.
+ */
 export function subjectOf(accessToken: string): string | undefined {
   try {
     const payload = (accessToken.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/');

@@ -134,7 +134,7 @@ export type ApiKeyImport = {
     readonly errors?: readonly {
       /** A JSON Pointer to the member (RFC 6901). */
       readonly path: string;
-      /** What is wrong, and what is allowed. */
+      /** The error, and the values that are allowed. */
       readonly message: string;
     }[];
   }[];
@@ -188,7 +188,7 @@ export type ApiKeyRevocations = {
   readonly data: readonly {
     /** The id. */
     readonly id: string;
-    /** What became of it. */
+    /** The outcome. */
     readonly outcome: 'revoked' | 'would_revoke' | 'already_revoked' | 'not_found' | 'rejected';
     /** The error code, for programs. */
     readonly code?: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'unsupported_grant_type' | 'invalid_subject_token' | 'invalid_scope' | 'invalid_target' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
@@ -276,7 +276,7 @@ export type AuditRow = {
   readonly tenant_id: string | null;
   /** The client's address; null if it is not known. */
   readonly address: string | null;
-  /** What was done, such as `role.update`. */
+  /** The action, such as `role.update`. */
   readonly action: string;
   /** The object of the change. */
   readonly target: {
@@ -422,7 +422,7 @@ export type BudgetPreview = {
   readonly from: string;
   /** The end of the period. */
   readonly to: string;
-  /** Null: usage is kept by day, so nothing can be said about hours. */
+  /** Null: usage is kept by day, so there are no numbers for hours. */
   readonly periods: readonly {
     /** The first day of the period. */
     readonly starts_on: string;
@@ -992,7 +992,7 @@ export type ExplainedDecision = {
         readonly kind: string;
         /** How the value is compared. */
         readonly operator: string | null;
-        /** What the value is compared with. */
+        /** The values that the request is compared with. */
         readonly operand: readonly string[];
         /** The value that the condition was compared with. Null if it is missing. */
         readonly value: string | null;
@@ -1118,7 +1118,7 @@ export type Explanation = {
       readonly kind: string;
       /** How the value is compared. */
       readonly operator: string | null;
-      /** What the value is compared with. */
+      /** The values that the request is compared with. */
       readonly operand: readonly string[];
       /** The value that the condition was compared with. Null if it is missing. */
       readonly value: string | null;
@@ -1284,7 +1284,7 @@ export type Issuer = {
   readonly tenant_id: string;
   /** The name. */
   readonly name: string;
-  /** What kind it is. */
+  /** The kind. */
   readonly kind: 'oidc' | 'spiffe';
   /** The value of `iss`. */
   readonly issuer: string;
@@ -1377,7 +1377,7 @@ export type Issuer = {
 export type IssuerChanges = {
   /** The name. */
   readonly name?: string;
-  /** Compared byte for byte with `iss`. Of the kind `spiffe`: `spiffe://<trust domain>`. */
+  /** Compared byte for byte with `iss`. For the kind `spiffe`: `spiffe://<trust domain>`. */
   readonly issuer?: string;
   /** The `aud` of a token must have one of them. */
   readonly audiences?: readonly string[];
@@ -1695,9 +1695,9 @@ export type NewBudget = {
 export type NewIssuer = {
   /** The name. */
   readonly name: string;
-  /** What kind it is. */
+  /** The kind. */
   readonly kind?: 'oidc' | 'spiffe';
-  /** Compared byte for byte with `iss`. Of the kind `spiffe`: `spiffe://<trust domain>`. */
+  /** Compared byte for byte with `iss`. For the kind `spiffe`: `spiffe://<trust domain>`. */
   readonly issuer: string;
   /** The `aud` of a token must have one of them. */
   readonly audiences: readonly string[];
@@ -1815,9 +1815,9 @@ export type NewPolicy = {
     /** A name of the IANA time zone database. */
     readonly timezone?: string;
   } | null;
-  /** The principals that the policy is in force for: everybody, or the holders of `attached_roles`. */
+  /** The principals that the policy applies to: all of them, or the holders of `attached_roles`. */
   readonly applies_to?: 'everyone' | 'roles';
-  /** The roles whose holders the policy is in force for. */
+  /** The roles whose holders the policy applies to. */
   readonly attached_roles?: readonly string[];
   /** Whether the policy belongs to the installation and applies to all tenants. */
   readonly global?: boolean;
@@ -1949,7 +1949,7 @@ export type Notice = {
 };
 
 export type NoticedResource = {
-  /** What kind it is. */
+  /** The kind. */
   readonly kind: 'role' | 'policy' | 'key';
   /** The name of a role or policy, or the id of a key. */
   readonly id: string;
@@ -2101,9 +2101,9 @@ export type Policy = {
   /** Globs of resources, `<kind>/<name>`. */
   readonly resources: readonly string[];
   readonly conditions: PolicyConditions;
-  /** The principals that the policy is in force for: everybody, or the holders of `attached_roles`. */
+  /** The principals that the policy applies to: all of them, or the holders of `attached_roles`. */
   readonly applies_to: 'everyone' | 'roles';
-  /** The roles whose holders the policy is in force for. */
+  /** The roles whose holders the policy applies to. */
   readonly attached_roles: readonly string[];
   /** Whether the policy belongs to the installation and applies to all tenants. */
   readonly global: boolean;
@@ -2165,9 +2165,9 @@ export type PolicyChanges = {
     /** A name of the IANA time zone database. */
     readonly timezone?: string;
   } | null;
-  /** The principals that the policy is in force for: everybody, or the holders of `attached_roles`. */
+  /** The principals that the policy applies to: all of them, or the holders of `attached_roles`. */
   readonly applies_to?: 'everyone' | 'roles';
-  /** The roles whose holders the policy is in force for. */
+  /** The roles whose holders the policy applies to. */
   readonly attached_roles?: readonly string[];
   /** Whether the policy belongs to the installation and applies to all tenants. */
   readonly global?: boolean;
@@ -2326,14 +2326,14 @@ export type Problem = {
     readonly level: 'tenant' | 'user' | 'key';
     /** Globs of model names; `*` matches any characters. */
     readonly models: readonly string[];
-    /** What the limit counts: requests or tokens per minute, or requests at the same time. */
+    /** The unit of the limit: requests or tokens per minute, or requests at the same time. */
     readonly dimension: 'requests_per_minute' | 'tokens_per_minute' | 'parallel';
   };
   /** The problems of the body, by member. */
   readonly errors?: readonly {
     /** A JSON pointer (RFC 6901). */
     readonly path: string;
-    /** What is wrong, and what is allowed. */
+    /** The error, and the values that are allowed. */
     readonly message: string;
   }[];
   /** The same error, in the format of the OpenAI API. */
@@ -2666,7 +2666,7 @@ export type Simulation = {
       readonly kind: string;
       /** How the value is compared. */
       readonly operator: string | null;
-      /** What the value is compared with. */
+      /** The values that the request is compared with. */
       readonly operand: readonly string[];
       /** The value that the condition was compared with. Null if it is missing. */
       readonly value: string | null;
@@ -2899,7 +2899,7 @@ export type Trial = {
     readonly policy: string | null;
     /** The number of requests. */
     readonly count: number;
-    /** Those that the other gate decided otherwise, as far as its outcome is known. */
+    /** Those that the other gate is known to have decided otherwise. */
     readonly differing: number;
   }[];
   /** The same by principal, at most 50. Null: no principal was known. */
@@ -2915,7 +2915,7 @@ export type Trial = {
     } | null;
     /** The number of requests. */
     readonly count: number;
-    /** Those that the other gate decided otherwise, as far as its outcome is known. */
+    /** Those that the other gate is known to have decided otherwise. */
     readonly differing: number;
   }[];
 };
@@ -3116,7 +3116,7 @@ export type UserChangesReport = {
   readonly data: readonly {
     /** The id. */
     readonly id: string;
-    /** What became of it. */
+    /** The outcome. */
     readonly outcome: 'changed' | 'would_change' | 'unchanged' | 'not_found' | 'rejected';
     /** The error code, for programs. */
     readonly code?: 'malformed_request' | 'malformed_path' | 'malformed_body' | 'invalid_tenant' | 'max_tokens_exceeded' | 'usage_required' | 'invalid_json' | 'invalid_parameter' | 'unsupported_grant_type' | 'invalid_subject_token' | 'invalid_scope' | 'invalid_target' | 'missing_credential' | 'invalid_credential' | 'token_expired' | 'no_route' | 'tenant_mismatch' | 'tenant_suspended' | 'denied_by_policy' | 'insufficient_permission' | 'resource_not_permitted' | 'escalation' | 'builtin_role' | 'reauthentication_required' | 'password_expired' | 'not_found' | 'method_not_allowed' | 'already_exists' | 'in_use' | 'revoked' | 'last_admin' | 'would_lock_out' | 'quota_exceeded' | 'idempotency_in_progress' | 'precondition_failed' | 'body_too_large' | 'unsupported_media_type' | 'invalid_field' | 'idempotency_mismatch' | 'rate_limit_exceeded' | 'insufficient_quota' | 'too_many_attempts' | 'unavailable';
@@ -3148,7 +3148,7 @@ export type UserList = {
 };
 
 export type UsersToChange = {
-  /** What was done, such as `role.update`. */
+  /** The action, such as `role.update`. */
   readonly action: 'deactivate' | 'add_role' | 'remove_role';
   /** The role to add or to remove. Not for `deactivate`. */
   readonly role?: string;
@@ -3322,7 +3322,7 @@ export type WhoCan = {
     readonly by: string;
     /** The permissions of the question that it has, at least under conditions. */
     readonly permissions: readonly string[];
-    /** What gives the permission. */
+    /** The source of the permission. */
     readonly why: readonly {
       /** `role`, `scopes` or `policy`. */
       readonly kind: 'role' | 'owner_role' | 'scopes' | 'policy';
@@ -3354,7 +3354,7 @@ export type WhoCan = {
     readonly by: string;
     /** The permissions of the question that it has, at least under conditions. */
     readonly permissions: readonly string[];
-    /** What gives the permission. */
+    /** The source of the permission. */
     readonly why: readonly {
       /** `role`, `scopes` or `policy`. */
       readonly kind: 'role' | 'owner_role' | 'scopes' | 'policy';
@@ -3382,7 +3382,7 @@ export type WhoCan = {
     readonly by: string;
     /** The permissions of the question that it has, at least under conditions. */
     readonly permissions: readonly string[];
-    /** What gives the permission. */
+    /** The source of the permission. */
     readonly why: readonly {
       /** `role`, `scopes` or `policy`. */
       readonly kind: 'role' | 'owner_role' | 'scopes' | 'policy';

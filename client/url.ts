@@ -1,11 +1,11 @@
-/** Addresses are put together as text: a URL parser would resolve what only looks like a relative path. */
+/** Builds addresses as text, because a URL parser would resolve `..` in the name of a resource. */
 
 export type PathParameters = Readonly<Record<string, string>>;
 export type QueryParameters = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /**
- * @param text `https://ai.example.com`, or empty in a browser: the page's own origin
- * @throws TypeError, which does not repeat the text: it may hold a password
+ * @param text `https://ai.example.com`; empty, in a browser: the origin of the page
+ * @throws TypeError. Its message does not contain the text, which may have a password
  */
 export function readBaseUrl(text: string): string {
   const base = text.replace(/\/+$/, '');
@@ -29,7 +29,7 @@ export function requestUrl(
   return `${base}${target}${pairs.length === 0 ? '' : `?${pairs.join('&')}`}`;
 }
 
-/** An empty segment, or one of dots, would make the address of another resource: `DELETE …/users/..`. */
+/** An empty segment, or one of dots, would be the address of another resource: `DELETE …/users/..`. */
 function segment(name: string, value: string | undefined): string {
   if (value === undefined || value === '' || value === '.' || value === '..') {
     throw new TypeError(`The path parameter ${name} cannot be ${value === undefined ? 'left out' : `"${value}"`}.`);

@@ -1,6 +1,6 @@
 /**
  * `node scripts/wording.ts [path prefix]...`: fails if comments have a phrase that this project's English avoids, or if
- * two files of src export the same name. Default: the comments of src.
+ * two files of src export the same name. Default: the comments of src, client and console/src.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -9,11 +9,11 @@ import { sharedNames } from './lib/exported-names.ts';
 import { findPhrases } from './lib/wording.ts';
 
 const ROOT = new URL('..', import.meta.url).pathname;
-const prefixes = process.argv.slice(2);
+const given = process.argv.slice(2);
+const prefixes = given.length === 0 ? ['src/', 'client/', 'console/src/'] : given;
 const files = await sourceFiles(ROOT);
 const sources = files.filter(({ path }) => path.startsWith('src/'));
-const chosen =
-  prefixes.length === 0 ? sources : files.filter(({ path }) => prefixes.some((prefix) => path.startsWith(prefix)));
+const chosen = files.filter(({ path }) => prefixes.some((prefix) => path.startsWith(prefix)));
 const documents = await Promise.all(
   prefixes.filter((path) => path.endsWith('.md')).map(async (path) => ({ path, text: await readFile(path, 'utf8') })),
 );

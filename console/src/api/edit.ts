@@ -156,7 +156,7 @@ export function useCreation<F extends object, R>(options: CreationOptions<F, R>)
   const isChanged = isDifferent(start, state);
   return {
     draft: state,
-    // What is being sent stays as it is: the form closes when it is made.
+    // A request under way stays as it is: the form closes after it.
     set: (change) => (creating.isPending ? undefined : setState((before) => ({ ...before, ...change }))),
     isChanged,
     isReturned: isReturned && isChanged,

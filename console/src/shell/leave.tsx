@@ -32,7 +32,7 @@ export function LeaveGuard({ children }: { readonly children: ReactNode }) {
   const answer = useRef<(mayLeave: boolean) => void>(() => undefined);
   const mayLeave = useCallback(async () => {
     if (!hasUnsaved()) return true;
-    // The browser's back button works while the question is open: the later step takes the earlier one's place.
+    // The browser's back button works while the question is open: the later step replaces the earlier one.
     answer.current(false);
     // A press beside a drawer took the focus away. The question gives it back to the element that has it now.
     if (document.activeElement === document.body) lastField.current?.focus();

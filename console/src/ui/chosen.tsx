@@ -1,4 +1,4 @@
-/** What can be done with the selected rows of a list, and the way to select all that match. */
+/** The actions on the selected rows of a list, and the selection of all that match. */
 
 import type { ReactNode } from 'react';
 import type { List } from '../api/list.ts';

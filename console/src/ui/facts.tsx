@@ -10,7 +10,7 @@ export interface Fact {
 
 interface FactsProps {
   readonly facts: readonly Fact[];
-  /** The names take the room, and the values are short. */
+  /** The names take the width, and the values are short. */
   readonly isNamesFirst?: boolean;
 }
 

@@ -1,7 +1,7 @@
 /** Amounts of money, which are decimal texts: no number can hold all of them exactly. */
 
 const DECIMAL = /^-?\d+(?:\.\d+)?$/;
-/** Amounts below this many units are shown with as many digits as tell them apart. */
+/** Amounts below this many units are shown with the digits that distinguish them. */
 const SMALL = 0.01;
 
 const formats = new Map<string, Intl.NumberFormat>();

@@ -159,7 +159,7 @@ const PROBLEM: Json = {
         dimension: {
           type: 'string',
           enum: ['requests_per_minute', 'tokens_per_minute', 'parallel'],
-          description: 'What the limit counts: requests or tokens per minute, or requests at the same time.',
+          description: 'The unit of the limit: requests or tokens per minute, or requests at the same time.',
         },
       },
     },

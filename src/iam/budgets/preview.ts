@@ -38,7 +38,7 @@ export const budgetPreview = component(
           callers_reached: countOf('Amounts that were spent.'),
           ...blocked,
         }),
-        { description: 'Null: usage is kept by day, so nothing can be said about hours.' },
+        { description: 'Null: usage is kept by day, so there are no numbers for hours.' },
       ),
     ),
     ...blocked,

@@ -236,7 +236,7 @@ export const trialFilters = Type.Object(
   closed,
 );
 
-const differing = countOf('Those that the other gate decided otherwise, as far as its outcome is known.');
+const differing = countOf('Those that the other gate is known to have decided otherwise.');
 
 export const Trial = component(
   'Trial',

@@ -166,7 +166,7 @@ export const issuer = {
   issuer: column(text, {
     accepts: Type.String({
       maxLength: MAX_ISSUER_LENGTH,
-      description: 'Compared byte for byte with `iss`. Of the kind `spiffe`: `spiffe://<trust domain>`.',
+      description: 'Compared byte for byte with `iss`. For the kind `spiffe`: `spiffe://<trust domain>`.',
       ...asksAlso({ minLength: 1 }),
     }),
     changes: true,

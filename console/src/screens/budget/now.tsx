@@ -1,4 +1,4 @@
-/** What is left of a budget in its current period. */
+/** The rest of a budget in its current period. */
 
 import type { Budget } from '../../../../client/index.ts';
 import { useCurrency } from '../../api/prices.ts';

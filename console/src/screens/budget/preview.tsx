@@ -1,4 +1,4 @@
-/** What a budget would have done in the last full month, computed on request. */
+/** The effect that a budget would have had in the last full month, computed on request. */
 
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';

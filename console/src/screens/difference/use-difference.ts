@@ -1,4 +1,4 @@
-/** What a change of policies and roles would do to the tenant's requests, computed by the server. */
+/** The effect of a change of policies and roles on the tenant's requests, computed by the server. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { Difference, DifferenceRequest } from '../../../../client/index.ts';

@@ -18,7 +18,7 @@ interface AskFormProps {
   readonly onAsk: () => void;
   /** The button's text; default: that of an explanation. */
   readonly action?: string;
-  /** Why no request can be asked about now; undefined: one can. */
+  /** The reason why no request can be explained now; undefined: one can. */
   readonly disabledReason?: string | undefined;
   readonly isRunning: boolean;
   readonly error: unknown;

@@ -1,4 +1,4 @@
-/** The spend at the end of a month, if it goes on as it began. */
+/** The spend at the end of a month, if it grows as before. */
 
 import type { Days } from '../usage/month.ts';
 

@@ -1,4 +1,4 @@
-/** What a change of policies or roles would do. */
+/** The effect of a change of policies or roles. */
 
 const plural = (n: number, one: string, many: string): string => `${n.toLocaleString('en')} ${n === 1 ? one : many}`;
 const both = (users: number, keys: number): string =>
