@@ -305,3 +305,17 @@ test('the names of two rules are compared once, for any number of patterns and o
     search.mockRestore();
   }
 });
+
+test('permissions whose names are too many to compare count as added, so that a change is refused', () => {
+  const limited = (n: number) => permissionsOfGrant([`chat:a${n}`], { models: [`a${n}-*`, `b${n}-*`] });
+  const merged = (sets: readonly ReturnType<typeof limited>[]) => ({
+    platformAdmin: false,
+    permissions: sets.flatMap(({ permissions }) => permissions),
+  });
+  const ten = Array.from({ length: 10 }, (_, n) => n);
+  const [given, held] = [merged(ten.map(limited)), merged(ten.map(limited))];
+  expect(added(given, held, { left: 20 }).permissions.map(({ pattern }) => pattern)).toEqual(
+    ten.slice(5).map((n) => `chat:a${n}`),
+  );
+  expect(added(given, held).permissions).toEqual([]);
+});
