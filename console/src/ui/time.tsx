@@ -72,7 +72,7 @@ function subscribe(listener: () => void): () => void {
     clock.now = Date.now();
     clock.timer = setInterval(() => {
       clock.now = Date.now();
-      for (const told of clock.listeners) told();
+      for (const notify of clock.listeners) notify();
     }, TICK_MS);
   }
   return () => {
