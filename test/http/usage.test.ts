@@ -146,6 +146,11 @@ describe('a month', () => {
     expect(reply.json).toMatchObject({ total: sums(0, 0, 0), data: [], has_more: false });
   });
 
+  test('that is the last one of a year of four digits is answered like any other', async () => {
+    const reply = await ask('period=9999-12&group_by=key');
+    expect(reply.json).toMatchObject({ from: '9999-12-01', to: '9999-12-31', data: [], has_more: false });
+  });
+
   test("that is not named is the current one of the tenant's time zone, of all tenants that of UTC", async () => {
     const periodOf = (timeZone: string) => new Date().toLocaleDateString('sv', { timeZone }).slice(0, 7);
     expect((await ask('')).json['period']).toBe(periodOf('Pacific/Kiritimati'));
@@ -217,6 +222,7 @@ describe('a span of days', () => {
     ['2001-02-14', '2001-03-01'],
     ['2000-12-15', '2001-03-20'],
     ['2001-02-28', '2001-02-28'],
+    ['9999-12-30', '9999-12-31'],
   ] as const;
 
   /** The groups of a span, from the bookings themselves. */

@@ -34,17 +34,17 @@ export function monthlySpan(span: DaySpan): MonthlySpan {
   const months: string[] = [];
   const added: DaySpan[] = [];
   const removed: DaySpan[] = [];
-  for (let first = `${span.from.slice(0, 7)}-01`; first <= span.to; first = shifted(lastDay(first.slice(0, 7)), 1)) {
-    const month: DaySpan = { from: first, to: lastDay(first.slice(0, 7)) };
+  for (let month = spanOfPeriod(span.from.slice(0, 7)); ; month = spanOfPeriod(shifted(month.to, 1).slice(0, 7))) {
     const part = { from: later(span.from, month.from), to: earlier(span.to, month.to) };
     if (2 * daysIn(part) <= daysIn(month)) added.push(part);
     else {
-      months.push(first);
+      months.push(month.from);
       if (part.from > month.from) removed.push({ from: month.from, to: shifted(part.from, -1) });
       if (part.to < month.to) removed.push({ from: shifted(part.to, 1), to: month.to });
     }
+    // The year 10000 has a text that comes before every other one, so no month after the last one is computed.
+    if (month.to >= span.to) return { months, added, removed };
   }
-  return { months, added, removed };
 }
 
 function lastDay(period: string): string {
