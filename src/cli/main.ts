@@ -88,7 +88,7 @@ function failureText(error: unknown): string {
     const cause = error.cause instanceof Error ? error.cause.message : '';
     const more = error.message.includes(cause) ? '' : ` (${cause})`;
     return sqlState(error.cause) === undefined
-      ? `The database did not answer: ${error.message}${more}. Check database.url and that PostgreSQL runs.`
+      ? `The database did not answer: ${withoutStatement(error)}${more}. Check database.url and that PostgreSQL runs.`
       : `PostgreSQL answered with an error: ${withoutStatement(error)}. Check database.url.`;
   }
   if (!(error instanceof Error)) return String(error);

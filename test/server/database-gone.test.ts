@@ -5,6 +5,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
 import { type EmbeddedPostgres, startEmbedded } from '../../src/store/embedded/embedded.ts';
@@ -253,5 +254,31 @@ describe('at the start', () => {
     expect(code).toBe(1);
     expect(stderr).toMatch(/^The database did not answer: .*database\.url.*\n$/);
     expect(stderr.trimEnd()).not.toContain('\n');
+  });
+});
+
+describe('a command', () => {
+  it('whose statement loses its connection reports the cause without the statement', async () => {
+    const [lock, observer] = [1, 2].map(() => new pg.Client({ connectionString: postgres.url }));
+    if (lock === undefined || observer === undefined) throw new Error('a connection is missing');
+    for (const client of [lock, observer]) {
+      // Both connections end with that of the command.
+      client.on('error', () => undefined);
+      await client.connect();
+    }
+    await lock.query('begin; lock table policies');
+    const exported = stand.run(['export'], env);
+    const waiting = `select pid from pg_stat_activity where wait_event_type = 'Lock' and query ilike '%policies%'`;
+    let backend: number | undefined;
+    await eventually('the command waits for the lock', async () => {
+      backend = (await observer.query(waiting)).rows[0]?.pid;
+      return backend !== undefined;
+    });
+    process.kill(backend ?? expect.fail(), 'SIGKILL');
+    const { code, stderr } = await exported;
+    expect(code).toBe(1);
+    expect(stderr).toBe(
+      'The database did not answer: the database cannot be used: Connection terminated unexpectedly. Check database.url and that PostgreSQL runs.\n',
+    );
   });
 });
