@@ -71,6 +71,14 @@ test('a platform administrator has no such bound', async () => {
   for (let i = 0; i < 10; i++) expect((await annotate(h.root, key)).status).toBe(200);
 });
 
+test('a replay does not count, because it writes no audit row', async () => {
+  const person = await h.person('default', ['developer']);
+  const body = { description: 'own', scopes: ['chat:*'], expires_in_days: 1 };
+  const call = { as: person.token, body, headers: { 'idempotency-key': unique('replayed') } };
+  const made = async () => (await h.api('POST', '/v1/iam/api-keys', call)).json['code'];
+  expect(await codesOf(made)).toEqual([undefined]);
+});
+
 test('a refused change counts as well, because it has an audit row of its own', async () => {
   const person = await h.person('default', ['developer']);
   const body = { description: 'own', scopes: ['admin:users'], expires_in_days: 1 };

@@ -132,7 +132,10 @@ export async function change<T>(
         withAudit(work({ trx, caller: held, audit, checkPreconditions: preconditionsCheck(held) })),
       );
     },
-    (rows) => parts.writes?.wrote(caller, rows),
+    (rows) => {
+      // A replay has rolled its rows back.
+      if (caller.idempotency?.replayed !== true) parts.writes?.wrote(caller, rows);
+    },
   );
 }
 

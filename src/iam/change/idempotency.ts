@@ -63,7 +63,6 @@ export async function runIdempotent<T>(trx: Transaction, caller: HeldCaller, wor
   if (request === undefined) return work();
   const id = idOf(caller, request);
   const stored = await findResponse(trx, id);
-  request.replayed = stored !== undefined;
   if (stored !== undefined) return replay(trx, request, stored, work);
   const value = await work();
   await storeResponse(trx, id, { fingerprint: request.fingerprint, answer: JSON.stringify(value ?? null) });
@@ -93,6 +92,7 @@ async function replay<T>(
     });
   }
   const value: T = JSON.parse(stored.answer);
+  request.replayed = true;
   return value;
 }
 
