@@ -87,6 +87,30 @@ test('a refusal that its use case has audited has no second row', async () => {
   expect((await rowsOf(suspended)).map((row) => row['action'])).toEqual(['auth.login']);
 });
 
+test('refusals of right passwords and tokens have at most 10 rows of their own in a minute for one user', async () => {
+  const as = h.root.token;
+  await h.api('POST', '/v1/iam/tenants', { as, body: { id: 'globex', name: 'Globex' } });
+  const create = (body: object) => h.api('POST', '/v1/iam/users', { as, tenant: 'globex', body });
+  const grace = { name: 'Grace', email: 'grace@globex.example', password: PASSWORD };
+  const alan = { name: 'Alan', email: 'alan@globex.example' };
+  const [withPassword, withToken] = [await create(grace), await create(alan)];
+  const token = text(withToken.json, 'password_setup_token');
+  await h.api('POST', '/v1/iam/tenants/globex/suspend', { as });
+  // The token acts for its maker, who must exist.
+  await h.db.knex.raw(`update one_time_tokens set maker_id = 'usr_00000000000000000000000000'`);
+  const login = () => h.api('POST', '/v1/auth/login', { body: { email: grace.email, password: PASSWORD } });
+  const reset = () => h.api('POST', '/v1/auth/password/reset', { body: { token, new_password: PASSWORD } });
+  for (const [ask, made, action] of [
+    [login, withPassword, 'auth.login'],
+    [reset, withToken, 'auth.password_setup'],
+  ] as const) {
+    for (let i = 0; i < 10; i++) await ask();
+    expect((await rowsOf(await ask())).map((row) => row['action'])).toEqual(['request.refuse']);
+    const own = (await h.audit(action)).filter((row) => row['target_id'] === made.json['id']);
+    expect(own.map((row) => row['result'])).toEqual(Array.from({ length: 10 }, () => 'refused'));
+  }
+});
+
 test('the row of a refused credential has the reason, and the response does not', async () => {
   const made = await h.api('POST', '/v1/iam/api-keys', {
     as: h.root.token,

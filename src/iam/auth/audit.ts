@@ -1,9 +1,12 @@
 /** Audit rows of logins. They are written without `change`, because no cached data depends on a failed login. */
 
+import type { Refusal } from '../../domain/errors.ts';
 import { type KeyId, parseId, type SessionId, type TenantId, type UserId } from '../../domain/ids.ts';
 import { type AuditRow, insertAudit } from '../../store/audit-rows.ts';
 import type { Queryable } from '../../store/queryable.ts';
+import { claimOne } from './failure-queries.ts';
 import type { Provenance } from './parts.ts';
+import { attemptAt } from './throttle.ts';
 
 export interface AuthEvent {
   readonly action:
@@ -36,6 +39,26 @@ export interface AuthEvent {
 /** One statement, so it needs no transaction if nothing else is written. */
 export async function record(trx: Queryable, from: Provenance, event: AuthEvent): Promise<void> {
   await insertAudit(trx, authAuditRow(from, event));
+}
+
+/** The rows of refusals of one target. */
+const REFUSAL_ROWS = { limit: 10, windowMs: 60_000 };
+
+/**
+ * Writes the row of a refused request whose password or token is right, so that no limit of failures bounds it: at most
+ * 10 rows a minute for one target. The samples of rejected requests count the others.
+ * @returns the refusal
+ */
+export async function recordRefusal(
+  q: Queryable,
+  from: Provenance,
+  event: Omit<AuthEvent, 'result'>,
+  refusal: Refusal,
+): Promise<Refusal> {
+  const rows = attemptAt(`refused:${event.target.id}`, undefined);
+  if (!(await claimOne(q, 'pair', rows, REFUSAL_ROWS))) return refusal;
+  await record(q, from, { ...event, result: 'refused' });
+  return refusal.asAudited();
 }
 
 /** For a statement that writes the row together with its own change. */

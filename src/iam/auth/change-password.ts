@@ -20,7 +20,7 @@ import {
   setPassword,
   usePasswordSetup,
 } from '../users/password-queries.ts';
-import { record } from './audit.ts';
+import { record, recordRefusal } from './audit.ts';
 import { checkPassword } from './check-password.ts';
 import { forgiveAttempt, returnAttempt } from './failure-queries.ts';
 import { localSubject } from './login.ts';
@@ -142,14 +142,13 @@ async function admitted(parts: AuthParts, from: Provenance, check: SetupCheck): 
   if (check.kind === 'usable') return check.user;
   if (check.kind === 'refused') {
     const { user, reason } = check;
-    await record(parts.db.knex, from, {
+    const event = {
       action: 'auth.password_setup',
       tenant: user.tenant_id,
       target: { type: 'user', id: user.id },
-      result: 'refused',
       after: { reason },
-    });
-    throw invalidCredential().asAudited();
+    } as const;
+    throw await recordRefusal(parts.db.knex, from, event, invalidCredential());
   }
   throw invalidCredential();
 }

@@ -14,7 +14,7 @@ import { auditUsername, MAX_USERNAME_LENGTH, toStorableText } from '../change/au
 import { applyHere } from '../change/change.ts';
 import { beginSession, beginUnchangedSession } from '../sessions/queries.ts';
 import { type DirectoryIdentity, findDirectoryUser } from '../users/directory-queries.ts';
-import { type AuthEvent, record } from './audit.ts';
+import { type AuthEvent, record, recordRefusal } from './audit.ts';
 import { type BeginningSession, beginningSession } from './begin.ts';
 import { type DirectoryService, queryDirectory } from './directory-service.ts';
 import { suspend } from './directory-suspension.ts';
@@ -213,7 +213,11 @@ async function enter(
     }
     case 'rejected': {
       service.report({ operation: 'login', directory: person.directory, outcome: entered.reason });
-      if (entered.reason === 'tenant_suspended') throw await suspended(parts, login, person, entered, from);
+      if (entered.reason === 'tenant_suspended') {
+        const after = { code: 'tenant_suspended', ...inDirectory(person) };
+        const user = { ...entered, username: login.username };
+        throw await refusedAfterProof(parts, login.attempt, from, user, after, tenantSuspended());
+      }
       await equalWork(parts, service, login, login.startedMs);
       await fail(parts, login, from, { code: entered.reason, ...inDirectory(person) }, entered);
       throw invalidCredential().asAudited();
@@ -305,25 +309,8 @@ async function fail(
   });
 }
 
-async function suspended(
-  parts: LoginParts,
-  { username, attempt }: Entering,
-  person: DirectoryPerson,
-  user: Extract<ProvisioningResult, { readonly kind: 'rejected' }>,
-  from: Provenance,
-): Promise<Refusal> {
-  await recordRefused(
-    parts,
-    attempt,
-    from,
-    { ...user, username },
-    { code: 'tenant_suspended', ...inDirectory(person) },
-  );
-  return tenantSuspended().asAudited();
-}
-
-/** Takes back the attempt, whose password was correct, and audits the rejection. */
-async function recordRefused(
+/** Takes back the attempt, whose password was correct, and audits the rejection. @returns the refusal */
+async function refusedAfterProof(
   parts: LoginParts,
   attempt: LoginAttempt,
   from: Provenance,
@@ -333,18 +320,11 @@ async function recordRefused(
     username,
   }: { readonly id?: UserId | undefined; readonly tenant?: TenantId | undefined; readonly username: string },
   after: Readonly<Record<string, string | number>>,
-): Promise<void> {
-  await tenantTransaction(parts.db, tenant, async (trx) => {
-    await returnAttempt(trx, attempt);
-    await record(trx, from, {
-      action: 'auth.login',
-      actor: id,
-      tenant,
-      target: { type: 'user', id: id ?? auditUsername(username) },
-      result: 'refused',
-      after,
-    });
-  });
+  refusal: Refusal,
+): Promise<Refusal> {
+  await returnAttempt(parts.db.knex, attempt);
+  const target = { type: 'user', id: id ?? auditUsername(username) } as const;
+  return recordRefusal(parts.db.knex, from, { action: 'auth.login', actor: id, tenant, target, after }, refusal);
 }
 
 async function passwordExpired(
@@ -357,9 +337,9 @@ async function passwordExpired(
   const user = answer.person && (await findDirectoryUser(parts.db.knex, identityOf(answer.person)));
   const { reason, directory } = answer;
   const after = { code: 'password_expired', reason, directory, username: auditUsername(username) };
-  await recordRefused(parts, attempt, from, { id: user?.id, tenant: user?.tenantId, username }, after);
-  return new Refusal(
+  const refusal = new Refusal(
     'password_expired',
     'The password has expired in the directory. Change it there, then log in.',
-  ).asAudited();
+  );
+  return refusedAfterProof(parts, attempt, from, { id: user?.id, tenant: user?.tenantId, username }, after, refusal);
 }

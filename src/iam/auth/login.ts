@@ -6,7 +6,7 @@ import { invalidCredential } from '../caller/admission.ts';
 import { auditUsername } from '../change/audit-row.ts';
 import { beginSession } from '../sessions/queries.ts';
 import { type PasswordUser, passwordUserByEmail, upgradeHash } from '../users/password-queries.ts';
-import { record } from './audit.ts';
+import { record, recordRefusal } from './audit.ts';
 import { beginningSession } from './begin.ts';
 import { checkPassword, type ProvedUser } from './check-password.ts';
 import { directoryLogin, directorySubject } from './directory-login.ts';
@@ -117,18 +117,15 @@ async function begin(
   attempt: LoginAttempt,
 ): Promise<IssuedTokens | undefined> {
   if (!user.tenant_active) {
-    await tenantTransaction(parts.db, user.tenant_id, async (trx) => {
-      await forgiveAttempt(trx, attempt);
-      await record(trx, from, {
-        action: 'auth.login',
-        actor: user.id,
-        tenant: user.tenant_id,
-        target: { type: 'user', id: user.id },
-        result: 'refused',
-        after: { code: 'tenant_suspended' },
-      });
-    });
-    throw tenantSuspended().asAudited();
+    await forgiveAttempt(parts.db.knex, attempt);
+    const event = {
+      action: 'auth.login',
+      actor: user.id,
+      tenant: user.tenant_id,
+      target: { type: 'user', id: user.id },
+      after: { code: 'tenant_suspended' },
+    } as const;
+    throw await recordRefusal(parts.db.knex, from, event, tenantSuspended());
   }
   const { beginning, pair } = beginningSession(parts, from, user.tenant_id, {
     attempt,
