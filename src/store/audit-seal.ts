@@ -1,6 +1,6 @@
 /** One batch of the sealer: it seals rows, or removes expired ones, in one transaction under the chain's lock. */
 
-import { setImmediate as breath } from 'node:timers/promises';
+import { pauses } from '../concurrency/pauses.ts';
 import { headMac, type Mac, rowDigest, sameBytes, sealHash, type UnsignedSeal, ZEROS } from './audit-chain.ts';
 import { insertAudit } from './audit-rows.ts';
 import {
@@ -24,8 +24,6 @@ import { type Transaction, transaction } from './transaction.ts';
 export const CHAIN_LOCK = 726543484;
 /** The largest number of rows of one seal: a busy server writes about this many in a second. */
 const BATCH = 500;
-/** Digests computed without a pause. The same thread also serves requests. */
-const DIGESTS_PER_SLICE = 20;
 /** Bounds of one removal. */
 const MAX_REMOVED_SEALS = 1000;
 const MAX_REMOVED_ROWS = 2000;
@@ -132,9 +130,11 @@ function withChainLock(
 
 async function digestsOf(waiting: readonly WaitingRow[]): Promise<Uint8Array> {
   const digests: Uint8Array[] = [];
+  // The same thread also serves requests.
+  const pause = pauses();
   for (const { row } of waiting) {
+    await pause();
     digests.push(row === undefined ? ZEROS : rowDigest(row));
-    if (digests.length % DIGESTS_PER_SLICE === 0) await breath();
   }
   return Buffer.concat(digests);
 }

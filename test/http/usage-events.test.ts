@@ -1,7 +1,7 @@
 /** POST /v1/iam/usage/events: the required permission, the members of an event, and that each event counts once. */
 
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { tidyUp } from '../../src/iam/auth/upkeep.ts';
 import { type Call, type Harness, type Json, outcome, type Person, startHarness } from './harness.ts';
 
@@ -96,6 +96,21 @@ describe('an event', () => {
     expect(await tenant.usage(`&group_by=day&period=${local.slice(0, 7)}`)).toMatchObject({
       data: [{ day: local, requests: 1 }],
     });
+  });
+
+  test('of a batch waits for a turn of its own if the events before it took long', async () => {
+    const tenant = await freshTenant();
+    const readings = async (events: number): Promise<number> => {
+      const clock = vi.spyOn(performance, 'now');
+      try {
+        expect((await tenant.tell(Array.from({ length: events }, () => event()))).json['accepted']).toBe(events);
+        return clock.mock.calls.length;
+      } finally {
+        clock.mockRestore();
+      }
+    };
+    await readings(1);
+    expect(await readings(1_000)).toBeGreaterThanOrEqual(1_000);
   });
 
   test('past the quota counts too', async () => {

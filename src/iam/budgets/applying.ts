@@ -7,7 +7,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { pauses } from '../../concurrency/pauses.ts';
 import { budgetsOf, compileBudgets, MAX_BUDGETS_OF_REQUEST } from '../../decision/budgets.ts';
 import { endsMayMeet, endsOf } from '../../decision/globs.ts';
 import { Refusal } from '../../domain/errors.ts';
@@ -25,8 +25,6 @@ const MAX_SETS = 10_000;
 const MAX_PAIRS = 20_000;
 /** The largest number of budgets, patterns and pairs that one write compares for all sets together. */
 const MAX_COMPARED = 5_000_000;
-/** The time after which other requests run. */
-const SLICE_MS = 5;
 
 /**
  * For a written budget that is in force.
@@ -87,14 +85,11 @@ async function recordsOf(trx: Queryable, tenant: TenantId): Promise<readonly Bud
 class ComparedSets {
   readonly #passed = new Set<string>();
   #left = MAX_COMPARED;
-  #sliceEndsMs = performance.now() + SLICE_MS;
+  readonly #pause = pauses();
 
   /** @param budgets those that count the requests of one caller. @throws Refusal `quota_exceeded` */
   async refuseMany(budgets: readonly BudgetRecord[]): Promise<void> {
-    if (performance.now() > this.#sliceEndsMs) {
-      await nextTurn();
-      this.#sliceEndsMs = performance.now() + SLICE_MS;
-    }
+    await this.#pause();
     if (budgets.length <= MAX_BUDGETS_OF_REQUEST) return;
     const hash = createHash('sha256');
     for (const { id } of budgets) hash.update(id);

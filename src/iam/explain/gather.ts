@@ -1,6 +1,6 @@
 /** Collects one page from several scans, one after the other, within bounds. */
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { pauses } from '../../concurrency/pauses.ts';
 import type { Scanned } from './who-can-queries.ts';
 
 interface Candidate<T> {
@@ -44,8 +44,6 @@ export interface PageOf<T> {
 /** The number of rows that one statement reads, and that one page reads. */
 const MAX_CHUNK_ROWS = 1_000;
 const MAX_ROWS = 10_000;
-/** The time after which other requests run. One candidate may cost as much as all policies of its tenant. */
-const SLICE_MS = 5;
 
 export interface Gathered<T> {
   readonly shown: readonly T[];
@@ -64,7 +62,8 @@ export async function gather<T>(
   let bytes = 0;
   // The first rows fill most pages.
   let chunk = limit + 1;
-  let sliceEndsMs = performance.now() + SLICE_MS;
+  // One candidate may cost as much as all policies of its tenant.
+  const pause = pauses();
   for (const { name, scan } of start < 0 ? [] : sections.slice(start)) {
     let last = name === from ? id : '';
     for (let exhausted = false; !exhausted; ) {
@@ -75,10 +74,7 @@ export async function gather<T>(
       exhausted = scanned.exhausted;
       for (const candidate of scanned.candidates) {
         if (spent()) return { shown, next: [name, last] };
-        if (performance.now() > sliceEndsMs) {
-          await nextTurn();
-          sliceEndsMs = performance.now() + SLICE_MS;
-        }
+        await pause();
         const one = candidate.show();
         if (one !== undefined) {
           if (shown.length === limit) return { shown, next: [name, last] };

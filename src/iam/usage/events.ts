@@ -4,6 +4,7 @@
  * when the server books the event, in the period of its time.
  */
 
+import { pauses } from '../../concurrency/pauses.ts';
 import { type BudgetCaller, budgetsOf, shareOf } from '../../decision/budgets.ts';
 import type { TenantView } from '../../decision/model.ts';
 import { compilePrices, costOf, NO_PRICES, type PriceTable } from '../../decision/prices.ts';
@@ -63,10 +64,13 @@ export async function recordEvents(
       unique.map(({ time }) => Date.parse(time)),
     );
     const chargesOf = await chargesOfEvents(trx, effective, unique);
-    const events = unique.map((request, i) => {
+    const pause = pauses();
+    const events: ReturnType<typeof eventOf>[] = [];
+    for (const [i, request] of unique.entries()) {
+      await pause();
       const price = priceEvent(prices[i] ?? NO_PRICES, request);
-      return eventOf(request, effective?.settings.timezone, { ...price, charges: chargesOf(request) });
-    });
+      events.push(eventOf(request, effective?.settings.timezone, { ...price, charges: chargesOf(request) }));
+    }
     const fresh = await takeEvents(trx, tenant, events);
     const booked = events.flatMap((event) => (fresh.has(event.id) ? [event.usage] : []));
     if (booked.length > 0) await bookEvents(trx, tenant, booked);
