@@ -22,10 +22,18 @@ interface DirectoryLimits {
 
 const LIMITS: DirectoryLimits = { maxConnections: 64, maxWaiting: 1000 };
 
-/** @param settings names are unique @throws Error if a configured CA is invalid */
-export function openDirectories(settings: readonly DirectorySettings[], limits: DirectoryLimits = LIMITS): Directories {
+/**
+ * @param settings names are unique
+ * @param now milliseconds since the epoch, for the expiry of accounts
+ * @throws Error if a configured CA is invalid
+ */
+export function openDirectories(
+  settings: readonly DirectorySettings[],
+  limits: DirectoryLimits = LIMITS,
+  now: () => number = Date.now,
+): Directories {
   const all = settings.map((one) => ({
-    directory: makeDirectory(one),
+    directory: makeDirectory(one, now),
     domains: one.domains,
     namesWithoutDomain: one.namesWithoutDomain,
     connections: new Semaphore({ permits: limits.maxConnections, maxWaiting: limits.maxWaiting }),

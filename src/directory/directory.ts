@@ -24,6 +24,8 @@ import { typeFinder } from './types.ts';
 /** An open connection to a directory whose type is known. */
 export interface DirectoryReader extends DirectoryProfile {
   readonly c: LdapConnection;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
 }
 
 export interface Directory {
@@ -34,7 +36,7 @@ export interface Directory {
 }
 
 /** @throws Error if the configured CA is invalid */
-export function makeDirectory(settings: DirectorySettings): Directory {
+export function makeDirectory(settings: DirectorySettings, now: () => number): Directory {
   // Node takes long to read the system's authorities, so they are read once, at the start, and only if TLS is used.
   const usesTls = settings.startTls || settings.urls.some(({ secure }) => secure);
   const trust = usesTls ? createSecureContext(settings.ca === undefined ? {} : { ca: settings.ca }) : undefined;
@@ -42,7 +44,7 @@ export function makeDirectory(settings: DirectorySettings): Directory {
   return {
     settings,
     servers: serversOf(settings, trust),
-    readerOn: async (c) => ({ c, settings, traits: await typeOf(c) }),
+    readerOn: async (c) => ({ c, settings, now, traits: await typeOf(c) }),
   };
 }
 

@@ -70,7 +70,7 @@ async function findAndBind(
       ? refused(directory, 'ambiguous_user')
       : refused(directory, 'unknown_user', { elsewhere: true });
   }
-  const outcome = outcomeFor(found.entry, bindOutcome(await c.bind(found.entry.dn, password)));
+  const outcome = outcomeFor(reader, found.entry, bindOutcome(await c.bind(found.entry.dn, password)));
   return conclude(reader, { outcome, user, found });
 }
 
@@ -78,9 +78,9 @@ async function findAndBind(
  * Returns the outcome of a bind as the bound entry explains it. By default, OpenLDAP answers for a locked or expired
  * account as for a wrong password, and only the entry shows the reason.
  */
-export function outcomeFor(entry: LdapEntry, outcome: BindOutcome): BindOutcome {
+export function outcomeFor({ now }: Pick<DirectoryReader, 'now'>, entry: LdapEntry, outcome: BindOutcome): BindOutcome {
   const isSilent = outcome.kind === 'refused' && outcome.reason === 'wrong_password';
-  const state = isSilent ? unreportedState(entry, Date.now()) : undefined;
+  const state = isSilent ? unreportedState(entry, now()) : undefined;
   return state === undefined ? outcome : { kind: 'refused', reason: state };
 }
 
@@ -184,7 +184,7 @@ async function proved(reader: DirectoryReader, { user, found }: FoundUser): Prom
       `${reader.c.url.text}: somebody could bind, and the entry cannot be found: neither by that person nor by the service account`,
     );
   }
-  const state = statePerBind(found.entry, Date.now());
+  const state = statePerBind(found.entry, reader.now());
   if (state === 'disabled' || state === 'expired')
     return refused(reader, state, { stableId: suspendedId(state, found, reader) });
   if (state === 'password_expired') return passwordExpired(reader, { user, found }, 'expired');

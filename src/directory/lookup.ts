@@ -45,7 +45,7 @@ async function answer(reader: DirectoryReader, stableId: string): Promise<Lookup
     await assertRemoved(reader, stableId);
     return { kind: 'gone', reason: 'removed' };
   }
-  const state = accountState(found.entry, Date.now(), await policyOf(c, found.entry));
+  const state = accountState(found.entry, reader.now(), await policyOf(c, found.entry));
   if (state !== 'usable') return { kind: 'gone', reason: GONE[state] };
   const read = await personOf(reader, found.entry, '');
   return read.kind === 'person' ? { kind: 'found', person: read.person } : { kind: 'gone', reason: read.reason };

@@ -151,9 +151,9 @@ class LoginTest {
       return { entry: this.#theOne(await searchUser(reader, user), user), reader };
     });
     this.#reportFound(found);
-    const { entry } = found;
+    const { entry, reader } = found;
     if (password !== undefined) {
-      await this.#bindUser(c, { name: entry.dn, password, explain: (outcome) => outcomeFor(entry, outcome) });
+      await this.#bindUser(c, { name: entry.dn, password, explain: (outcome) => outcomeFor(reader, entry, outcome) });
     }
     return found;
   }
@@ -227,7 +227,7 @@ class LoginTest {
     const profile = profileOf(entry, reader, user.name);
     const identity = identify(entry, reader);
     if (identity.kind !== 'one') this.#stop('attributes', identity.detail);
-    const state = accountState(entry, Date.now());
+    const state = accountState(entry, reader.now());
     const email =
       profile.email === undefined
         ? ', without an e-mail address: correct ldap.attribute-mapping.email if there should be one'

@@ -52,7 +52,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
     maxStalenessMs: config.cache.maxStalenessMs,
     signingKeysReady: () => keys.published().length > 0,
   });
-  const directories = configuredDirectories(config, secrets);
+  const directories = configuredDirectories(config, secrets, services.now);
   warnOfDirectories(directories, telemetry);
   const warn = (message: string): void => telemetry.log.warn({ part: 'http' }, message);
   const settingWarnings = proxyWarnings(config.http);

@@ -15,9 +15,10 @@ import type { WiringContext } from './wiring-context.ts';
 export function configuredDirectories(
   config: Pick<Config, 'directories'>,
   secrets: Pick<Secrets, 'directoryPasswords'>,
+  now: () => number,
 ): Directories | undefined {
   const settings = directorySettings(config, secrets);
-  return settings.length === 0 ? undefined : openDirectories(settings);
+  return settings.length === 0 ? undefined : openDirectories(settings, undefined, now);
 }
 
 /** Logs weaknesses of the configuration that do not prevent logins. */

@@ -361,6 +361,16 @@ await describeWithSlapd('logging in by a directory', () => {
   });
 
   /** Attempts that count as failures now, of accounts. */
+  test('an account expires by the clock of the server, which may differ from that of the machine', async () => {
+    await world.set(name, 'pwdEndTime', '20990101000000Z');
+    const at = (year: number) => world.service({}, { now: () => Date.UTC(year) }).directories;
+    const found = await at(2098).authenticate(name, LDAP_PASSWORD);
+    if (found.kind !== 'proved') throw new Error(found.kind);
+    const { stableId } = found.person;
+    expect(await at(2098).lookup(DIRECTORY, stableId)).toMatchObject({ kind: 'found' });
+    expect(await at(2100).lookup(DIRECTORY, stableId)).toEqual({ kind: 'gone', reason: 'expired' });
+  });
+
   async function failuresOf(): Promise<number> {
     const { rows } = await database.db.knex.raw<{ rows: { n: number }[] }>(
       `select coalesce(sum(failures), 0)::int as n from login_failures where scope = 'account'`,

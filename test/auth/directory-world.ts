@@ -30,6 +30,8 @@ export interface ServiceOptions {
   readonly maxAtOnce?: number;
   /** Another directory, queried after this one. */
   readonly beside?: Partial<DirectorySettings> & Pick<DirectorySettings, 'name'>;
+  /** Default: the machine's clock. */
+  readonly now?: () => number;
 }
 
 export interface DirectoryWorld {
@@ -125,12 +127,13 @@ export async function startDirectoryWorld(): Promise<DirectoryWorld> {
   return {
     server,
     reports,
-    service: (changes = {}, { maxAtOnce, beside } = {}) =>
+    service: (changes = {}, { maxAtOnce, beside, now } = {}) =>
       createDirectoryService({
-        directories: openDirectories([
-          { ...settings, ...changes },
-          ...(beside === undefined ? [] : [{ ...settings, ...beside }]),
-        ]),
+        directories: openDirectories(
+          [{ ...settings, ...changes }, ...(beside === undefined ? [] : [{ ...settings, ...beside }])],
+          undefined,
+          now,
+        ),
         names: [DIRECTORY, ...(beside === undefined ? [] : [beside.name])],
         report: (report) => reports.push(report),
         ...(maxAtOnce === undefined ? {} : { maxAtOnce }),

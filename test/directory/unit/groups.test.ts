@@ -36,6 +36,7 @@ function answering(answer: (request: SearchRequest) => readonly LdapEntry[]) {
 
 const walk = (c: LdapConnection, changes: Partial<DirectorySettings> = {}, type: keyof typeof TYPES = 'openldap') => ({
   c,
+  now: Date.now,
   settings: settingsWith({ memberOf: 'trusted', ...changes }),
   traits: TYPES[type],
   account: 'alice',
