@@ -198,6 +198,23 @@ describe('deletion', () => {
   });
 });
 
+test('the ended keys of a deleted tenant are in no list of all tenants', async () => {
+  await create();
+  const of = { as: h.root.token, tenant: id };
+  const body = { description: id, name: id, scopes: ['chat:read'], expires_in_days: 1 };
+  const made = await h.api('POST', '/v1/iam/api-keys', { ...of, body });
+  expect(outcome(await h.api('DELETE', `/v1/iam/api-keys/${text(made.json, 'id')}`, of))).toBe('204');
+  const queries = ['', 'status=revoked', `q=${id}&sort=last_used_at`, `prefix=${made.json['prefix']}`];
+  const tenantsIn = async (query: string) =>
+    column(await root('GET', `/v1/iam/api-keys?tenant_id=*&limit=200&${query}`), 'tenant_id');
+  const count = async () => (await root('GET', `/v1/iam/api-keys?tenant_id=*&count=true&q=${id}`)).json['total'];
+  for (const query of queries) expect(await tenantsIn(query), query).toContain(id);
+  expect(await count()).toBe(1);
+  expect(outcome(await root('DELETE', `${TENANTS}/${id}`))).toBe('204');
+  for (const query of queries) expect(await tenantsIn(query), query).not.toContain(id);
+  expect(await count()).toBe(0);
+});
+
 describe('the list by a number', () => {
   const MARK = unique('sorted');
   const names = ['small', 'large', 'without-quota', 'fast', 'quiet'].map((name) => `${MARK}-${name}`);

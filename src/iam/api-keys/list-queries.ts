@@ -160,6 +160,12 @@ export async function ownersOf(q: Queryable, keys: readonly KeyRow[]): Promise<R
   );
 }
 
+/** A tenant that is deleted keeps the keys that have ended. Its keys are in no list. */
+const ofScope = (scope: TenantScope): string =>
+  scope.kind === 'every'
+    ? 'k.tenant_id <> all(array(select id from tenants where deleted_at is not null))'
+    : scopeCondition(scope, 'k.tenant_id');
+
 interface Ordered {
   readonly value: string;
   readonly kind: Sorting['kind'];
@@ -201,13 +207,12 @@ const ORDERS: Readonly<Record<KeyOrder['member'], Ordered>> = {
 /** Returns the search of a list. */
 export function keySearch(scope: TenantScope, filter: KeyFilter, now: Date, order: KeyOrder): SortedSearch {
   const { value, kind, rows } = ORDERS[order.member];
-  const owner = scopeCondition(scope, 'k.tenant_id');
   const conditions = conditionsOf(filter);
   // Few keys match, so that reading them is cheaper than reading keys in order.
   const isNarrow = filter.userId !== undefined;
   return {
     ...{ kind, value, id: 'k.id', table: 'api_keys k', descending: order.descending },
-    ordered: isNarrow ? [] : rows(owner),
+    ordered: isNarrow ? [] : rows(ofScope(scope)),
     filter: conditions.length === 0 ? undefined : conditions.map(hidden).join(' and '),
     matching: matchingOf(scope, filter),
     bindings: bindingsOf(scope, filter, now),
@@ -220,7 +225,7 @@ const hidden = (condition: string): string => `(${condition}) is true`;
 /** The condition of a list. The planner sees the part that an index finds few keys by. */
 function matchingOf(scope: TenantScope, filter: KeyFilter): string {
   const found = indexedOf(scope, filter);
-  const others = [scopeCondition(scope, 'k.tenant_id'), ...conditionsOf(filter)].map(hidden);
+  const others = [ofScope(scope), ...conditionsOf(filter)].map(hidden);
   return [found, ...others].join(' and ');
 }
 
@@ -231,7 +236,7 @@ function indexedOf(scope: TenantScope, filter: KeyFilter): string {
   if (filter.issuer !== undefined) return ofIssuer(scope);
   if (filter.q !== undefined) return `k.id = any(array(${idsByText(filter)}))`;
   if (filter.createdBy !== undefined) return 'k.created_by = :createdBy';
-  const scoped = scopeCondition(scope, 'k.tenant_id');
+  const scoped = ofScope(scope);
   if (filter.withoutExpiry === true) return `${scoped} and k.expires_at is null`;
   if (filter.status === 'expired') return `${scoped} and k.expires_at <= :now`;
   return filter.expiresBefore === undefined ? scoped : `${scoped} and k.expires_at < :expiresBefore`;
