@@ -97,8 +97,22 @@ export function refuseUnclearHost({ httpVersion, rawHeaders }: FastifyRequest['r
   throw new Refusal('malformed_request', 'A request needs exactly one Host header.');
 }
 
-export function queryOf(request: FastifyRequest): Readonly<Record<string, unknown>> {
-  return typeof request.query === 'object' && request.query !== null ? { ...request.query } : {};
+/** Returns the parameters of the query. One that is not percent-encoded UTF-8 is null, which no schema accepts. */
+export function queryOf({ query, url }: FastifyRequest): Readonly<Record<string, unknown>> {
+  const at = url.indexOf('?');
+  const sent = at === -1 ? [] : url.slice(at + 1).split('&');
+  // Fastify returns such a parameter as it was sent.
+  const malformed = sent.filter((text) => !isDecodable(text)).map((text) => [text.replace(/=.*/, ''), null] as const);
+  return { ...Object(query), ...Object.fromEntries(malformed) };
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Returns the path parameters, percent-decoded. */

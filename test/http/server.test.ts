@@ -46,6 +46,8 @@ describe('errors', () => {
     ['a limit in words', 'GET', `${USERS}?limit=ten`, '400 invalid_parameter'],
     ['a status that there is not', 'GET', `${USERS}?status=asleep`, '400 invalid_parameter'],
     ['a filter with NUL', 'GET', `${USERS}?q=%00`, '400 invalid_parameter'],
+    ['a filter that is not UTF-8', 'GET', `${USERS}?q=%ff`, '400 invalid_parameter'],
+    ['a filter that is not percent-encoded', 'GET', `${USERS}?limit=2&q=1%`, '400 invalid_parameter'],
     ['a cursor that is none', 'GET', `${USERS}?cursor=abc`, '400 invalid_parameter'],
   ])('%s is refused', async (_name, method, path, expected) => {
     const reply = await h.api(method, path, asRoot());
