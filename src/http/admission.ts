@@ -86,6 +86,8 @@ async function admit(parts: AdmissionParts, endpoint: Endpoint, request: Fastify
   const named = endpoint.takesTenant ? tenantParameter(request) : undefined;
   const allowed = (caller: Caller): Caller => {
     if (access !== 'any' && access !== 'use-case') authorize(caller, access);
+    if (endpoint.platformOnly && !isPlatformAdmin(caller.principal))
+      throw new Refusal('insufficient_permission', 'Only platform administrators may do this.', { scope: access });
     return caller;
   };
   const entered = await atHomeOf(parts, endpoint, request, await enter(named), (home) =>

@@ -141,6 +141,8 @@ export type CallerEndpoint<B extends TSchema, Q extends TSchema> = Described<B, 
   Handling<CallerRequestInput<Static<B>, Static<Q>>> & {
     /** Checked before the body is read, after it is complete, and inside the transaction of a change. */
     readonly permission: Access;
+    /** True: only platform administrators may use the endpoint. */
+    readonly platformOnly?: true;
     /**
      * True for an endpoint that changes nothing and has a method other than GET. The old secret of a rotated key may use
      * it.
@@ -159,6 +161,7 @@ export interface Endpoint
   readonly refusals: readonly ErrorCode[];
   readonly target: PathTarget | undefined;
   readonly access: 'public' | Access;
+  readonly platformOnly: boolean;
   /** The required permission, in Markdown. Undefined: at most a credential. */
   readonly needs: string | undefined;
   readonly bodySchema: TSchema;
@@ -184,6 +187,7 @@ export function publicEndpoint<B extends TSchema = Nothing, Q extends TSchema = 
   return {
     ...described(endpoint),
     access: 'public',
+    platformOnly: false,
     needs: undefined,
     takesCredential: endpoint.takesCredential === true,
     writes: endpoint.method !== 'GET',
@@ -196,10 +200,13 @@ export function callerEndpoint<B extends TSchema = Nothing, Q extends TSchema = 
   endpoint: CallerEndpoint<B, Q>,
 ): Endpoint {
   const read = reader(endpoint);
+  const platformOnly = endpoint.platformOnly === true;
+  const needed = `\`${endpoint.permission}\`${platformOnly ? ' as a platform administrator' : ''}`;
   return {
     ...described(endpoint),
     access: endpoint.permission,
-    needs: endpoint.needs ?? (endpoint.permission.includes(':') ? `\`${endpoint.permission}\`` : undefined),
+    platformOnly,
+    needs: endpoint.needs ?? (endpoint.permission.includes(':') ? needed : undefined),
     takesCredential: true,
     writes: endpoint.method !== 'GET' && endpoint.onlyReads !== true,
     run: async (raw, callers) => {

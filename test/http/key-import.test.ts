@@ -163,6 +163,9 @@ describe('importing keys', () => {
       body: { keys: [rowOf(foreignKey())] },
     });
     expect(outcome(reply)).toBe('403 insufficient_permission');
+    // The server checks the permission before the body.
+    const unread = await h.api('POST', `${KEYS}/import`, { as: boss.token, tenant: 'acme', body: { keys: [{}] } });
+    expect(outcome(unread)).toBe('403 insufficient_permission');
   });
 
   test('takes 1,000 rows, once under an Idempotency-Key, and not one more', async () => {

@@ -29,9 +29,8 @@ import { parseOwner, unknownOwner } from './write.ts';
 type Import = Static<typeof ApiKeyImport>;
 type ImportedRow = Import['data'][number];
 
-/** @throws Refusal of the decision; `insufficient_permission` unless the caller is a platform administrator */
+/** @throws Refusal of the decision; `insufficient_permission` unless the caller is still a platform administrator */
 export async function importKeys(parts: AdminParts, caller: Caller, requests: readonly ImportedKey[]): Promise<Import> {
-  requirePlatformAdmin(caller);
   return change(parts, caller, { action: 'api_key.import' }, async ({ trx, caller, audit }) => {
     requirePlatformAdmin(caller);
     const held = await shareTenantNow(trx, caller.tenant);

@@ -126,7 +126,7 @@ function severalKeysEndpoints(parts: AdminParts): readonly Endpoint[] {
       operationId: 'importApiKeys',
       summary: 'Import up to 1,000 keys of another system by their SHA-256 digests. Each row has its own outcome.',
       permission: 'admin:keys',
-      needs: '`admin:keys` as a platform administrator',
+      platformOnly: true,
       body: imports,
       answers: shows('The outcome of each row, in the order of the request.', ApiKeyImport),
       run: ({ caller, body }) => importKeys(parts, caller, body.keys),
