@@ -227,7 +227,11 @@ async function startServer(
     await sleep(10 * POLL_MS);
     return 'try again';
   }
-  throw startFailure(home, output.match(/(?:FATAL|PANIC): {2}(.*)/)?.[1] ?? ended ?? 'it is not ready in time');
+  // The server rejects connections with "the database system is starting up" until it is ready.
+  const cause = output.match(/(?:FATAL|PANIC): {2}(?!the database system is )(.*)/)?.[1] ?? ended;
+  // The time is over, and the server still recovers.
+  if (cause === undefined) return 'try again';
+  throw startFailure(home, cause);
 }
 
 function startFailure(home: Home, cause: string): EmbeddedError {

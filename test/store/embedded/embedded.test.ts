@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Fault } from '../../../src/domain/errors.ts';
@@ -19,10 +19,12 @@ const run = promisify(execFile);
 const started: EmbeddedPostgres[] = [];
 const said: string[] = [];
 
+async function stopAll(): Promise<void> {
+  for (const server of started.splice(0)) await server.stop();
+}
+
 afterEach(async () => {
-  for (const server of started.splice(0)) {
-    await server.stop();
-  }
+  await stopAll();
   said.length = 0;
 });
 
@@ -32,9 +34,7 @@ async function folder(mode = 0o711): Promise<string> {
   await chmod(directory, mode);
   onTestFinished(async () => {
     const noted = await readFile(join(directory, 'data/cluster-location'), 'utf8').catch(() => undefined);
-    for (const server of started.splice(0)) {
-      await server.stop();
-    }
+    await stopAll();
     if (noted !== undefined) {
       await rm(noted.trim(), { recursive: true, force: true });
     }
@@ -71,6 +71,14 @@ async function works(url: string): Promise<boolean> {
 }
 
 const ROOT = process.getuid?.() === 0;
+
+/** Reports whether this container may mount a small disk at the folder. */
+function mountDisk(at: string, size: string): Promise<boolean> {
+  return run('mount', ['-t', 'tmpfs', '-o', `size=${size},mode=711`, 'tmpfs', at]).then(
+    () => true,
+    () => false,
+  );
+}
 
 describe('a first start', () => {
   test('creates a database that is reachable only by a socket in a private folder, and reports its address', async () => {
@@ -110,16 +118,46 @@ describe('a first start', () => {
   test.runIf(ROOT)('on a full disk says that no space is left, and leaves no file', async ({ skip }) => {
     const dataDir = await folder();
     await mkdir(dataDir, { mode: 0o711 });
-    const isMounted = await run('mount', ['-t', 'tmpfs', '-o', 'size=20m,mode=711', 'tmpfs', dataDir]).then(
-      () => true,
-      () => false,
-    );
-    if (!isMounted) skip('this container may not mount a file system');
+    if (!(await mountDisk(dataDir, '20m'))) skip('this container may not mount a file system');
     try {
       await expect(start(dataDir)).rejects.toThrow(/No space left on device\. Free some space on its disk/);
       expect((await readdir(dataDir)).filter((name) => name.startsWith('postgres'))).toEqual([]);
     } finally {
       await run('umount', [dataDir]);
+    }
+  });
+
+  test.runIf(ROOT)('whose next segment of the WAL has no space on the disk names the disk, and starts after there is space', async ({
+    skip,
+  }) => {
+    const dataDir = await folder();
+    const disk = dirname(dataDir);
+    if (!(await mountDisk(disk, '160m'))) skip('this container may not mount a file system');
+    try {
+      await prepareDataDir(dataDir);
+      const first = await start(dataDir);
+      // PostgreSQL creates the next segment at its start when three quarters of a segment are used.
+      const fill = `select pg_switch_wal(); select pg_logical_emit_message(false, '', repeat('x', 14000000))`;
+      const current = 'select pg_walfile_name(pg_current_wal_lsn()) as name';
+      const [segment] = await withDatabase(first.url, async (db) => {
+        await db.query({ text: fill });
+        return db.query({ text: current });
+      });
+      await first.stop();
+      const wal = join(dataDir, 'postgres/pg_wal');
+      const segments = (await readdir(wal)).filter((name) => /^[0-9A-F]{24}$/.test(name));
+      expect(segments).toContain(segment?.['name']);
+      for (const name of segments) if (name !== segment?.['name']) await rm(join(wal, name));
+      const { bavail, bsize } = await statfs(disk);
+      await writeFile(join(disk, 'filler'), Buffer.alloc(bavail * bsize - 8_000_000));
+
+      await expect(start(dataDir)).rejects.toThrow(/^PostgreSQL cannot start: no space is left on the disk of /);
+
+      await rm(join(disk, 'filler'));
+      expect(await works((await start(dataDir)).url)).toBe(true);
+    } finally {
+      await stopAll();
+      await run('umount', [disk]);
     }
   });
 
