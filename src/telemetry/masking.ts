@@ -9,15 +9,19 @@ const MAX_DEPTH = 10;
 /** Names in snake case. `key` means an API key. `key_id` and `max_tokens` are no secrets. */
 const SECRET_NAME = /(^|_)(authorization|password|passwd|token|secret|cookie|credential|key|hash|digest)$/;
 
-const SECRET_FORMS: readonly (readonly [RegExp, string])[] = [
+const MASKS: readonly ((text: string) => string)[] = [
   // API keys, refresh tokens and one-time tokens. The eight characters of a key that lists show are shorter.
-  [/\b(psk|prt|pst)_[0-9A-Za-z_-]{8,}/g, `$1_${MASKED}`],
-  // JSON Web Tokens.
-  [/\beyJ[0-9A-Za-z_-]{8,}(\.[0-9A-Za-z_-]*){1,2}/g, `eyJ${MASKED}`],
+  (text) => text.replace(/\b(psk|prt|pst)_[0-9A-Za-z_-]{8,}/g, `$1_${MASKED}`),
+  // JSON Web Tokens. Characters that may begin one and do not are matched as well, so that none is read twice.
+  (text) =>
+    text.replace(/\beyJ(?:([0-9A-Za-z_-]{8,}(?:\.[0-9A-Za-z_-]*){1,2})|[0-9A-Za-z_-]*)/g, (match, token?: string) =>
+      token === undefined ? match : `eyJ${MASKED}`,
+    ),
   // Passwords in URLs.
-  [/\b([a-z][a-z0-9+.-]{0,20}:\/\/[^\s:/@"\\]{0,256}:)[^\s@/"\\]{1,256}@/gi, `$1${MASKED}@`],
+  (text) =>
+    text.replace(/\b([a-z][a-z0-9+.-]{0,20}:\/\/[^\s:/@"\\]{0,256}:)[^\s@/"\\]{1,256}@/gi, `$1${MASKED}@`),
   // Password hashes.
-  [/\$argon2[^\s"\\]+/g, `$argon2${MASKED}`],
+  (text) => text.replace(/\$argon2[^\s"\\]+/g, `$argon2${MASKED}`),
 ];
 
 /** Returns one line of JSON without secrets, with its line end. */
@@ -40,7 +44,7 @@ export const MASKING_ROOM = 1024;
 /** Replaces every text that has the form of a secret. */
 export function maskText(text: string): string {
   if (!HINT.test(text)) return text;
-  return SECRET_FORMS.reduce((masked, [form, replacement]) => masked.replace(form, replacement), text);
+  return MASKS.reduce((masked, mask) => mask(masked), text);
 }
 
 function maskValue(value: unknown, depth: number): unknown {

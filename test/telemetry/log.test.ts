@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { makeApiKey } from '../../src/identity/api-keys.ts';
 import { makeOneTimeToken, makeRefreshToken } from '../../src/identity/opaque-tokens.ts';
 import { type Log, startLogging } from '../../src/telemetry/log.ts';
+import { maskText } from '../../src/telemetry/masking.ts';
 import { runs } from '../support/properties.ts';
 
 function logged(use: (log: Log) => void): {
@@ -91,6 +92,25 @@ describe('a secret stays out of the log', () => {
       }),
       { numRuns: runs(30) },
     );
+  });
+
+  it('of the form of a JSON Web Token, among text that resembles one', () => {
+    // The expression that reads some characters many times.
+    const naive = /\beyJ[0-9A-Za-z_-]{8,}(\.[0-9A-Za-z_-]*){1,2}/g;
+    const part = fc.constantFrom('eyJ', '-', '_', '.', ' ', 'a', 'bcdefghi');
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 20 }), (parts) => {
+        const text = parts.join('');
+        expect(maskText(text)).toBe(text.replace(naive, 'eyJ***'));
+      }),
+      { numRuns: runs(1000) },
+    );
+  });
+
+  it('and a long text that resembles many tokens is read once', () => {
+    const text = '-eyJ'.repeat(1_000_000);
+    expect(maskText(text) === text).toBe(true);
+    expect(maskText(`${text}aaaaaaaa.x`)).toBe('-eyJ***');
   });
 
   it('in a URL: the password goes, the rest stays', () => {
