@@ -202,6 +202,29 @@ describe('in PostgreSQL', () => {
     ).toBe(100);
   });
 
+  test('creations of a tenant whose number is locked leave connections to rates, and to creations of other tenants', async () => {
+    const pool = openMetering(database.db);
+    const locking = database.db.newClient();
+    try {
+      const store = postgresMetering(pool);
+      const processId = 'd'.repeat(16);
+      const create = (tenant: string, counter: number) =>
+        store.reserveCollection({ processId, counter, tenant, max: 1000, ttlMs: 60_000 });
+      expect(await create('tenant-locked', 0)).toBe(true);
+      await locking.connect();
+      await locking.query('begin');
+      await locking.query(`select from collection_counts where tenant_id = 'tenant-locked' for update`);
+      const waiting = Promise.allSettled(Array.from({ length: 100 }, (_, i) => create('tenant-locked', 1 + i)));
+      expect((await store.lease(processId, [])).processes).toBeGreaterThan(0);
+      expect(await create('tenant-beside', 200)).toBe(true);
+      await locking.query('rollback');
+      await waiting;
+    } finally {
+      await locking.end();
+      await pool.close();
+    }
+  });
+
   test('the hold of a process is always the sum in its budget', async () => {
     const [row] = await database.db.query({
       text: `select count(*) from token_budgets b where b.held <>

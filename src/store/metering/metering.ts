@@ -1,6 +1,7 @@
 /** The PostgreSQL implementation of metering's store. */
 
 import type { MeteringStore, TidyOptions, TidyResult } from '../../metering/ports.ts';
+import { createConnectionPermits } from '../connection-permits.ts';
 import type { Database } from '../database.ts';
 import { leaseRates } from './rates.ts';
 import { bookLost, changeReservations, noteRequests, reserveCollection } from './reservations.ts';
@@ -10,8 +11,12 @@ import { holdTokens } from './tokens.ts';
 
 /** A check may wait for one of these statements, so the timeout is the longest wait of a check. */
 const TIMEOUT_MS = 1000;
-/** One each for rates, tokens, settlements, renewals and notes; the others serve creations of collections. */
-const CONNECTIONS = 6;
+/** Creations of collections at a time. A tenant leaves one of them to others. */
+const CREATIONS = 2;
+/** Half of these places are left to other tenants. */
+const MAX_WAITING_CREATIONS = 1000;
+/** One each for rates, tokens, settlements, renewals and notes, and those of creations. */
+const CONNECTIONS = 5 + CREATIONS;
 
 /** Opens a pool for metering only, so that other work does not delay a check, and a check does not delay other work. */
 export function openMetering(db: Pick<Database, 'reopen'>): Database {
@@ -19,11 +24,13 @@ export function openMetering(db: Pick<Database, 'reopen'>): Database {
 }
 
 export function postgresMetering(db: Queries): MeteringStore {
+  const bounds = { permits: CREATIONS, maxWaiting: MAX_WAITING_CREATIONS, maxWaitMs: TIMEOUT_MS };
+  const creations = createConnectionPermits(bounds);
   return {
     lease: (processId, asks) => leaseRates(db, processId, asks),
     hold: (words) => holdTokens(db, words),
     settle: (settler, settlements) => settle(db, settler, settlements),
-    reserveCollection: (ask) => reserveCollection(db, ask),
+    reserveCollection: (ask) => creations.run(() => reserveCollection(db, ask), ask.tenant),
     changeReservations: (changes, ttlMs) => changeReservations(db, changes, ttlMs),
     noteRequests: (notes) => noteRequests(db, notes),
     bookLost: (options) => bookLost(db, options),
