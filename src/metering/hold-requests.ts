@@ -35,7 +35,8 @@ export function holdRequestFor(
     budget.change(budget.available < 0 ? -budget.available : -surplusOf(budget, slice));
     // Requests a whole slice if more is needed, otherwise nothing.
     const needs = budget.waiting > 0 || (refills && needsRefill(budget, now));
-    requested = needs ? Math.max(0, budget.waitingAmount + slice - budget.available) : 0;
+    // No more than the limit, because the store could not read a sum of many large amounts.
+    requested = needs ? Math.min(quota, Math.max(0, budget.waitingAmount + slice - budget.available)) : 0;
   }
   const { changes, confirmed } = budget;
   // A waiting check needs the store's answer even if enough is held, because the quota may have been lowered.

@@ -59,7 +59,8 @@ export class RateBatch {
       const window = subject.window(number);
       const { left, unreported } = window;
       const needed = slice + (number <= last ? waits : 0);
-      const requested = isExhausted(window, needed, this.#nowMs) ? 0 : Math.max(0, needed - left);
+      // No more than the limit, because the store could not read a sum of many large amounts.
+      const requested = isExhausted(window, needed, this.#nowMs) ? 0 : Math.min(limit, Math.max(0, needed - left));
       const returned = rateSurplusOf(window, needed, slice);
       const report = unreported - returned;
       if (requested === 0 && report === 0) continue;

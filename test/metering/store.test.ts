@@ -1,19 +1,30 @@
+import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { compileTenant } from '../../src/decision/compile.ts';
 import { Fault } from '../../src/domain/errors.ts';
+import { parseTenantId } from '../../src/domain/ids.ts';
 import { StoreClock } from '../../src/domain/store-clock.ts';
+import { Limits } from '../../src/metering/limits.ts';
 import type { Settlement } from '../../src/metering/ports.ts';
 import { RateLeases } from '../../src/metering/rate-leases.ts';
 import { openMetering, postgresMetering } from '../../src/store/metering/metering.ts';
+import { processIdOf } from '../../src/metering/reservation-ids.ts';
 import { newCounts } from '../../src/telemetry/metering-counts.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { runs } from '../support/properties.ts';
 import { conformance, type StoreUnderTest } from './support/conformance.ts';
 import { MemoryStore, usedOf } from './support/memory-store.ts';
 import { postgresUnderTest } from './support/postgres-store.ts';
+import { askOf } from './support/world.ts';
 
 const byText = (a: string, b: string): number => (a < b ? -1 : 1);
+
+const HUGE_RATE = compileTenant({
+  ...{ id: parseTenantId('huge') ?? expect.fail(), status: 'active', quotas: {}, roles: [], policies: [] },
+  settings: { rate_limits: [{ models: ['*'], tokens_per_minute: Number.MAX_SAFE_INTEGER }] },
+});
 
 let database: FreshDatabase;
 beforeAll(async () => {
@@ -270,6 +281,28 @@ describe('in PostgreSQL', () => {
     await expect(postgresMetering(own).lease('h', requests)).rejects.toBeInstanceOf(Fault);
     await blocker.end();
     await own.close();
+  });
+
+  test.each([
+    ['monthly tokens', { monthlyTokens: Number.MAX_SAFE_INTEGER }],
+    ['tokens per minute', { tenant: HUGE_RATE, model: 'm' }],
+  ])('%s of a tenant whose waiting checks need more than a bigint holds fail no check of another tenant', async (_, of) => {
+    const pool = openMetering(database.db);
+    const limits = new Limits({
+      ...{ store: postgresMetering(pool), processId: processIdOf(randomBytes(8)), reservationKey: randomBytes(16) },
+      ...{ windowMs: 60_000, reservationTtlMs: 60_000, tokenEstimate: 1, fileEstimate: 1 },
+      ...{ now: Date.now, monotonicMs: () => performance.now() },
+    });
+    await limits.tick();
+    const huge = { ...of, tenantId: 'huge', metered: true, askedTokens: 2 ** 52 };
+    const others = Promise.allSettled(Array.from({ length: 2100 }, () => limits.admit(askOf(huge))));
+    const beside = askOf({ tenantId: 'beside-huge', metered: true, askedTokens: 10, monthlyTokens: 1000, tenantRpm: 10 });
+    expect(await limits.admit(beside)).toMatchObject({ kind: 'admitted' });
+    const kinds = (await others).map((one) => (one.status === 'fulfilled' ? one.value.kind : 'fault'));
+    expect(kinds.toSorted()).toEqual(['admitted', ...Array<string>(2099).fill('refused')]);
+    expect(limits.isOffline).toBe(false);
+    await limits.stop();
+    await pool.close();
   });
 
   test('three processes on three pools never admit more than the limit in a window', async () => {
