@@ -18,8 +18,7 @@ const MASKS: readonly ((text: string) => string)[] = [
       token === undefined ? match : `eyJ${MASKED}`,
     ),
   // Passwords in URLs.
-  (text) =>
-    text.replace(/\b([a-z][a-z0-9+.-]{0,20}:\/\/[^\s:/@"\\]{0,256}:)[^\s@/"\\]{1,256}@/gi, `$1${MASKED}@`),
+  (text) => text.replace(/\b([a-z][a-z0-9+.-]{0,20}:\/\/[^\s:/@"\\]{0,256}:)[^\s@/"\\]{1,256}@/gi, `$1${MASKED}@`),
   // Password hashes.
   (text) => text.replace(/\$argon2[^\s"\\]+/g, `$argon2${MASKED}`),
 ];

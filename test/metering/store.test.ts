@@ -9,8 +9,8 @@ import { StoreClock } from '../../src/domain/store-clock.ts';
 import { Limits } from '../../src/metering/limits.ts';
 import type { Settlement } from '../../src/metering/ports.ts';
 import { RateLeases } from '../../src/metering/rate-leases.ts';
-import { openMetering, postgresMetering } from '../../src/store/metering/metering.ts';
 import { processIdOf } from '../../src/metering/reservation-ids.ts';
+import { openMetering, postgresMetering } from '../../src/store/metering/metering.ts';
 import { newCounts } from '../../src/telemetry/metering-counts.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { runs } from '../support/properties.ts';
@@ -286,24 +286,33 @@ describe('in PostgreSQL', () => {
   test.each([
     ['monthly tokens', { monthlyTokens: Number.MAX_SAFE_INTEGER }],
     ['tokens per minute', { tenant: HUGE_RATE, model: 'm' }],
-  ])('%s of a tenant whose waiting checks need more than a bigint holds fail no check of another tenant', async (_, of) => {
-    const pool = openMetering(database.db);
-    const limits = new Limits({
-      ...{ store: postgresMetering(pool), processId: processIdOf(randomBytes(8)), reservationKey: randomBytes(16) },
-      ...{ windowMs: 60_000, reservationTtlMs: 60_000, tokenEstimate: 1, fileEstimate: 1 },
-      ...{ now: Date.now, monotonicMs: () => performance.now() },
-    });
-    await limits.tick();
-    const huge = { ...of, tenantId: 'huge', metered: true, askedTokens: 2 ** 52 };
-    const others = Promise.allSettled(Array.from({ length: 2100 }, () => limits.admit(askOf(huge))));
-    const beside = askOf({ tenantId: 'beside-huge', metered: true, askedTokens: 10, monthlyTokens: 1000, tenantRpm: 10 });
-    expect(await limits.admit(beside)).toMatchObject({ kind: 'admitted' });
-    const kinds = (await others).map((one) => (one.status === 'fulfilled' ? one.value.kind : 'fault'));
-    expect(kinds.toSorted()).toEqual(['admitted', ...Array<string>(2099).fill('refused')]);
-    expect(limits.isOffline).toBe(false);
-    await limits.stop();
-    await pool.close();
-  });
+  ])(
+    '%s of a tenant whose waiting checks need more than a bigint holds fail no check of another tenant',
+    async (_, of) => {
+      const pool = openMetering(database.db);
+      const limits = new Limits({
+        ...{ store: postgresMetering(pool), processId: processIdOf(randomBytes(8)), reservationKey: randomBytes(16) },
+        ...{ windowMs: 60_000, reservationTtlMs: 60_000, tokenEstimate: 1, fileEstimate: 1 },
+        ...{ now: Date.now, monotonicMs: () => performance.now() },
+      });
+      await limits.tick();
+      const huge = { ...of, tenantId: 'huge', metered: true, askedTokens: 2 ** 52 };
+      const others = Promise.allSettled(Array.from({ length: 2100 }, () => limits.admit(askOf(huge))));
+      const beside = askOf({
+        tenantId: 'beside-huge',
+        metered: true,
+        askedTokens: 10,
+        monthlyTokens: 1000,
+        tenantRpm: 10,
+      });
+      expect(await limits.admit(beside)).toMatchObject({ kind: 'admitted' });
+      const kinds = (await others).map((one) => (one.status === 'fulfilled' ? one.value.kind : 'fault'));
+      expect(kinds.toSorted()).toEqual(['admitted', ...Array<string>(2099).fill('refused')]);
+      expect(limits.isOffline).toBe(false);
+      await limits.stop();
+      await pool.close();
+    },
+  );
 
   test('three processes on three pools never admit more than the limit in a window', async () => {
     const windowMs = 1000;
