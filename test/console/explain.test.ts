@@ -129,7 +129,9 @@ describe('an explanation', () => {
     await page.getByRole('button', { name: 'Explain', exact: true }).click();
     await page.getByText("The key's scopes must cover chat:write.").waitFor();
     expect(new URL(page.url()).searchParams.get('key')).toBe(id);
-    expect(await page.getByRole('link', { name: 'Open key' }).getAttribute('href')).toBe(`/console/keys?open=${id}`);
+    expect(await page.getByRole('link', { name: 'Open key' }).getAttribute('href')).toBe(
+      `/console/keys?open=${id}&tenant=default`,
+    );
     expect(problems).toEqual([]);
   });
 

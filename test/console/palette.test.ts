@@ -58,7 +58,7 @@ describe('the palette', () => {
     await page.getByRole('option', { name: 'Audit' }).waitFor();
     expect(await cutTexts(page)).toEqual([]);
     await page.keyboard.press('Enter');
-    await expect.poll(() => addressOf(page)).toBe('/console/audit');
+    await expect.poll(() => addressOf(page)).toBe('/console/audit?tenant=default');
     expect(await page.getByRole('dialog').count()).toBe(0);
     await page.keyboard.press('Control+k');
     await field(page).waitFor();
@@ -113,7 +113,7 @@ describe('the palette', () => {
       ),
     );
     await chooseOption(page.getByRole('option', { name: /^fraud-scoring/ }));
-    await expect.poll(() => addressOf(page)).toBe(`/console/keys?open=${made.key}`);
+    await expect.poll(() => addressOf(page)).toBe(`/console/keys?open=${made.key}&tenant=default`);
     expect(problems).toEqual([]);
   });
 
@@ -123,7 +123,7 @@ describe('the palette', () => {
     await field(page).fill('jonas');
     await page.getByRole('option', { name: /^Jonas Brandt jonas.brandt@halden.example/ }).waitFor();
     await chooseOption(page.getByRole('option', { name: 'Show the keys of Jonas Brandt' }));
-    await expect.poll(() => addressOf(page)).toBe(`/console/keys?user=${made.user}`);
+    await expect.poll(() => addressOf(page)).toBe(`/console/keys?user=${made.user}&tenant=default`);
     expect(problems).toEqual([]);
   });
 
@@ -134,7 +134,7 @@ describe('the palette', () => {
     await field(page).fill(id);
     await page.getByRole('option', { name: `Show what ${id} changed` }).waitFor();
     await page.keyboard.press('Enter');
-    await expect.poll(() => addressOf(page)).toBe(`/console/explain?request_id=${id}`);
+    await expect.poll(() => addressOf(page)).toBe(`/console/explain?request_id=${id}&tenant=default`);
     expect(problems).toEqual([]);
   });
 
@@ -145,7 +145,7 @@ describe('the palette', () => {
     await page.getByRole('option', { name: /^fraud-scoring/ }).waitFor();
     await field(page).fill(made.user);
     await chooseOption(page.getByRole('option', { name: /^Jonas Brandt/ }));
-    await expect.poll(() => addressOf(page)).toBe(`/console/users/${made.user}`);
+    await expect.poll(() => addressOf(page)).toBe(`/console/users/${made.user}?tenant=default`);
     expect(problems).toEqual([]);
   });
 
@@ -201,12 +201,12 @@ describe('the keys of the console', () => {
     await expect.poll(() => page.evaluate('document.activeElement.type')).toBe('search');
     await page.evaluate('document.activeElement.blur()');
     await page.keyboard.press('e');
-    await expect.poll(() => addressOf(page)).toBe('/console/explain');
+    await expect.poll(() => addressOf(page)).toBe('/console/explain?tenant=default');
     await page.getByRole('heading', { level: 1, name: /Explain/ }).waitFor();
     await page.locator('main').focus();
     await page.keyboard.press('c');
     await page.keyboard.press('k');
-    await expect.poll(() => addressOf(page)).toBe('/console/keys?open=new');
+    await expect.poll(() => addressOf(page)).toBe('/console/keys?open=new&tenant=default');
     await page.getByRole('dialog').waitFor();
     expect(problems).toEqual([]);
   });

@@ -38,7 +38,9 @@ describe('a session that ends elsewhere', () => {
     expect(await stored()).toContain('Half a name');
     expect(await stored()).not.toContain('secret');
     await enter(page, person);
-    await expect.poll(() => new URL(page.url()).pathname + new URL(page.url()).search).toBe(address);
+    await expect
+      .poll(() => new URL(page.url()).pathname + new URL(page.url()).search)
+      .toBe(`${address}&tenant=default`);
     await expect.poll(() => name.inputValue()).toBe('Half a name');
     await drawer.getByText('This is your unsaved input from before the sign-in.').waitFor();
 

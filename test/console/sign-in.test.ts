@@ -31,7 +31,7 @@ describe('the sign-in page', () => {
     await enter(tab.page, ADMIN);
     await expect
       .poll(() => new URL(tab.page.url()).pathname + new URL(tab.page.url()).search)
-      .toBe('/console/keys?status=revoked');
+      .toBe('/console/keys?status=revoked&tenant=default');
   });
 
   it.each(['//evil.example', '/\\evil.example', 'https://evil.example', 'javascript:alert(1)'])(
@@ -39,7 +39,7 @@ describe('the sign-in page', () => {
     async (next) => {
       const tab = await stand.open({}, `/console/sign-in?next=${encodeURIComponent(next)}`);
       await enter(tab.page, ADMIN);
-      await expect.poll(() => tab.page.url()).toBe(`${stand.edge.url}/console/`);
+      await expect.poll(() => tab.page.url()).toBe(`${stand.edge.url}/console/?tenant=default`);
     },
   );
 

@@ -42,6 +42,24 @@ describe('a link without a tenant', () => {
   });
 });
 
+describe('the address of a screen, and each link on it', () => {
+  it('name the tenant, also the own one, so that an administrator of another tenant opens the same', async () => {
+    const person = await makeUser(stand.server.http, stand.token, { tenant: 'a-2-north', roles: ['tenant-admin'] });
+    const { page, problems } = await stand.signIn({ person, path: '/console/roles?q=dev#content' });
+    await page.getByRole('row', { name: 'developer' }).waitFor();
+    await expect.poll(() => addressOf(page)).toBe('/console/roles?q=dev&tenant=a-2-north');
+    expect(new URL(page.url()).hash).toBe('#content');
+    const links: readonly string[] = await page.evaluate(
+      "[...document.querySelectorAll('a[href]')].map(({ pathname, search, hash }) => pathname + search + hash)",
+    );
+    expect(links.length).toBeGreaterThan(10);
+    expect(links.filter((link) => !link.includes('tenant=a-2-north'))).toEqual([]);
+    const { page: other } = await stand.asAdmin({ path: addressOf(page) });
+    await other.getByRole('button', { name: /^Change the tenant: Branch 2/ }).waitFor();
+    expect(problems).toEqual([]);
+  });
+});
+
 describe('the tenant switcher', () => {
   it('is used by the keyboard alone, and stays on the screen without what belongs to the tenant before', async () => {
     const { page, problems } = await stand.asAdmin({ path: '/console/users?q=nobody&status=active' });
@@ -151,7 +169,7 @@ describe('a sign-in', () => {
     await expect.poll(() => shown(page).textContent()).toContain('Brief');
     await api('DELETE', '/v1/iam/tenants/brief');
     await signInAgain();
-    await expect.poll(() => addressOf(page)).toBe('/console/');
+    await expect.poll(() => addressOf(page)).toBe('/console/?tenant=default');
     await expect.poll(() => shown(page).textContent()).toContain('Default');
     expect(problems).toEqual([]);
   });
@@ -163,7 +181,7 @@ describe('an address with a tenant', () => {
     await page.getByText('There is no tenant gone-long-ago').waitFor();
     await page.getByRole('button', { name: 'Go to default' }).click();
     await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toBe('Overview');
-    expect(new URL(page.url()).search).toBe('');
+    await expect.poll(() => addressOf(page)).toBe('/console/?tenant=default');
     expect(problems).toEqual([]);
   });
 

@@ -129,7 +129,7 @@ describe('the list of tenants', () => {
     await page.getByRole('searchbox', { name: 'Find a tenant' }).fill('orbital');
     await expect.poll(() => page.getByRole('row').filter({ hasText: 'lumen' }).count()).toBe(0);
     expect(await page.getByRole('row').filter({ hasText: 'orbital' }).count()).toBe(1);
-    await expect.poll(() => new URL(page.url()).search).toBe('?q=orbital');
+    await expect.poll(() => new URL(page.url()).search).toBe('?tenant=default&q=orbital');
     await page.getByRole('searchbox', { name: 'Find a tenant' }).fill('nobody-has-this');
     await page.getByText('There is no such tenant').waitFor();
     expect(problems).toEqual([]);
@@ -153,11 +153,11 @@ describe('the list of tenants', () => {
       .click();
     expect(new URL((await asked).url()).searchParams.get('q')).toBe('kept-');
     await expect.poll(() => grid.textContent()).not.toContain('kept-a');
-    expect(new URL(page.url()).search).toBe('?q=kept-&status=suspended');
+    expect(new URL(page.url()).search).toBe('?q=kept-&tenant=default&status=suspended');
     await page.getByRole('searchbox', { name: 'Find a tenant' }).fill('kept-a');
     await page.getByRole('button', { name: 'Show all tenants' }).click();
     await expect.poll(() => page.getByRole('searchbox', { name: 'Find a tenant' }).inputValue()).toBe('');
-    await expect.poll(() => new URL(page.url()).search).toBe('');
+    await expect.poll(() => new URL(page.url()).search).toBe('?tenant=default');
     expect(problems).toEqual([]);
   });
 

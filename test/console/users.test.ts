@@ -71,13 +71,13 @@ describe('the list of users', () => {
     await page.getByRole('searchbox', { name: 'Show users with a role' }).fill('tenant-admin');
     await chooseOption(page.getByRole('option', { name: 'tenant-admin' }));
     await page.getByText('No user matches').waitFor();
-    await expect.poll(() => new URL(page.url()).search).toBe('?status=deactivated&role=tenant-admin');
+    await expect.poll(() => new URL(page.url()).search).toBe('?tenant=default&status=deactivated&role=tenant-admin');
     await page.getByRole('button', { name: 'Show users by what the directory says' }).click();
     await page.getByRole('menuitem', { name: 'removed' }).click();
     await page.getByRole('button', { name: 'Remove the filter by the directory' }).waitFor();
     await expect.poll(() => new URL(page.url()).searchParams.get('directory')).toBe('removed');
     await page.getByRole('button', { name: 'Show all' }).click();
-    await expect.poll(() => new URL(page.url()).search).toBe('');
+    await expect.poll(() => new URL(page.url()).search).toBe('?tenant=default');
     expect(problems).toEqual([]);
   });
 

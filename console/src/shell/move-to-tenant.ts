@@ -1,20 +1,21 @@
-import { useNavigate } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
-import { useTenant } from '../api/session.ts';
 
 /**
- * Goes to the tenant of the open user or key, with the same address otherwise. A link that a tenant's own user shares
- * names no tenant. Without one, a platform administrator finds users and keys of all tenants by their ids.
+ * Goes to a tenant, with the same address otherwise: to the caller's own if the address names none, or to the tenant of
+ * the open user or key. Every link keeps the tenant of the address, so it opens the same for another administrator.
  *
  * @param wanted undefined: not known yet
  * @returns whether the page is about to change
  */
 export function useMoveToTenant(wanted: string | undefined): boolean {
-  const { id } = useTenant();
+  const { tenant: named } = useSearch({ strict: false });
   const navigate = useNavigate();
-  const isElsewhere = wanted !== undefined && wanted !== id;
+  const isElsewhere = wanted !== undefined && wanted !== named;
   useEffect(() => {
-    if (isElsewhere) void navigate({ to: '.', search: (before) => ({ ...before, tenant: wanted }), replace: true });
+    if (!isElsewhere) return;
+    const search = (before: object): object => ({ ...before, tenant: wanted });
+    void navigate({ to: '.', search, hash: true, replace: true, resetScroll: false, ignoreBlocker: true });
   }, [isElsewhere, navigate, wanted]);
   return isElsewhere;
 }

@@ -1,7 +1,7 @@
 /** The frame of every screen after the sign-in: rail, bar, content. */
 
 import { useQuery } from '@tanstack/react-query';
-import { Outlet, useNavigate, useRouter } from '@tanstack/react-router';
+import { Outlet, useNavigate, useRouter, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { Button, Dialog, Modal, ModalOverlay } from 'react-aria-components';
 import { ProblemError } from '../../../client/index.ts';
@@ -18,6 +18,7 @@ import { Problem } from '../ui/problem.tsx';
 import { AccountMenu } from './account-menu.tsx';
 import { Guard } from './guard.tsx';
 import { LeaveGuard } from './leave.tsx';
+import { useMoveToTenant } from './move-to-tenant.ts';
 import { Nav } from './nav.tsx';
 import { PaletteButton } from './palette-button.tsx';
 import styles from './shell.module.css';
@@ -42,6 +43,7 @@ export function Shell() {
 function Known() {
   const tenant = useTenantOfAddress();
   const { id: user } = useMe();
+  useMoveToTenant(useSearch({ strict: false }).tenant ?? tenant.id);
   // Before the first form opens.
   useState(() => restoreDrafts(user));
   useKeptTenant(tenant.id);

@@ -68,7 +68,7 @@ export function Audit() {
   const show = (change: Partial<AuditSearch>): void =>
     void navigate({ search: (before) => ({ ...before, open: undefined, ...change }) });
   const isFiltered = Object.values(query).some((value) => value !== undefined);
-  const showAll = (): void => void navigate({ search: ({ tenant }) => ({ tenant }) });
+  const showAll = (): void => void navigate({ search: {} });
   return (
     <Page
       title={text.title}

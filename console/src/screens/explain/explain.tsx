@@ -84,7 +84,7 @@ export function Explain() {
                 value={requestId ?? ''}
                 onOpen={(id) => {
                   setUnfolded(false);
-                  void navigate({ search: ({ tenant: kept }) => ({ tenant: kept, request_id: id }) });
+                  void navigate({ search: { request_id: id } });
                 }}
               />
               {form}
