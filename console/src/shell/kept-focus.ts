@@ -1,0 +1,47 @@
+import { useEffect } from 'react';
+
+const CONTROLS =
+  'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea:not(:disabled), [tabindex]';
+
+/**
+ * Gives the focus to the nearest control of the content if the control that has it goes away: a row that opens a page or
+ * is deleted, a button that removes the last filter. The browser gives it to the body, and Tab then begins at the top.
+ */
+export function useKeptFocus(): void {
+  useEffect(() => {
+    /** The controls of the content when one of them got the focus, and its place among them. */
+    let controls: readonly HTMLElement[] = [];
+    let place = -1;
+    /** A dialog had the focus since. */
+    let isCovered = false;
+    const content = (): HTMLElement | null => document.getElementById('content');
+    const note = ({ target }: FocusEvent): void => {
+      if (!(target instanceof HTMLElement) || content()?.contains(target) !== true) return;
+      controls = [...(content()?.querySelectorAll<HTMLElement>(CONTROLS) ?? [])];
+      place = controls.indexOf(target);
+      isCovered = false;
+    };
+    const isLost = (): boolean => {
+      const hasDialog = document.querySelector('[role=dialog], [role=alertdialog]') !== null;
+      isCovered ||= hasDialog;
+      const isGone = isCovered || controls[place]?.isConnected === false;
+      return isGone && !hasDialog && document.activeElement === document.body;
+    };
+    const keep = (): void => {
+      if (!isLost()) return;
+      const nearest = place < 0 ? [] : [...controls.slice(place), ...controls.slice(0, place).toReversed()];
+      const next = nearest.find((control) => control.isConnected && control.checkVisibility()) ?? content();
+      next?.focus({ preventScroll: true });
+    };
+    const observer = new MutationObserver(() => {
+      // A dialog that closes gives the focus back in the next frame, unless the page behind it is still inert.
+      if (isLost()) requestAnimationFrame(() => requestAnimationFrame(keep));
+    });
+    document.addEventListener('focusin', note);
+    observer.observe(document.body, { childList: true, subtree: true, attributeFilter: ['inert'] });
+    return () => {
+      document.removeEventListener('focusin', note);
+      observer.disconnect();
+    };
+  }, []);
+}
