@@ -1,6 +1,6 @@
 /** Budgets as lists and editors need them. */
 
-import { type QueryClient, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import type { Budget } from '../../../client/index.ts';
 import type { Tagged } from './edit.ts';
 import { type List, type ListQuery, useList } from './list.ts';
@@ -33,10 +33,4 @@ export function useBudget(id: string) {
     queryKey: [tenant.id, 'budget', id],
     queryFn: ({ signal }) => readBudget(tenant, id, signal),
   });
-}
-
-/** Invalidates every query that shows budgets. */
-export async function budgetsChanged(queries: QueryClient, tenant: string): Promise<void> {
-  const keys = ['budgets', 'budget', 'audit'];
-  await Promise.all(keys.map((key) => queries.invalidateQueries({ queryKey: [tenant, key] })));
 }

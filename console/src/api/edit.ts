@@ -6,6 +6,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { ProblemError } from '../../../client/index.ts';
+import { isTaken } from '../ui/problem.tsx';
 import { type DraftName, forgetReturned, returnedDraft, setUnsaved } from './drafts.ts';
 import { useMe, useTenant } from './session.ts';
 
@@ -48,10 +49,7 @@ export interface Edit<T, F extends object> extends Work<T>, Form<F> {
   readonly base: T;
 }
 
-export interface Creation<F extends object> extends Work, Form<F> {
-  /** Takes the refusal away, for example while the refused name is being corrected. */
-  readonly reset: () => void;
-}
+export type Creation<F extends object> = Work & Form<F>;
 
 interface EditOptions<T, F extends object> {
   /** Names the form among all forms of the tenant, such as `policy office-hours`. */
@@ -156,13 +154,17 @@ export function useCreation<F extends object, R>(options: CreationOptions<F, R>)
   const isChanged = isDifferent(start, state);
   return {
     draft: state,
-    // A request under way stays as it is: the form closes after it.
-    set: (change) => (creating.isPending ? undefined : setState((before) => ({ ...before, ...change }))),
+    set: (change) => {
+      // A request under way stays as it is: the form closes after it.
+      if (creating.isPending) return;
+      setState((before) => ({ ...before, ...change }));
+      // The refused name may be corrected now. The next request shows whether it is.
+      if (isTaken(creating.error)) creating.reset();
+    },
     isChanged,
     isReturned: isReturned && isChanged,
     // Enter in the only field of a form sends it without its button.
     save: (how = {}) => (creating.isPending ? undefined : creating.mutate(how)),
-    reset: () => creating.reset(),
     isSaving: creating.isPending,
     isSaved: false,
     error: creating.error ?? undefined,

@@ -1,6 +1,6 @@
 /** Issuers as lists, pickers and editors need them. */
 
-import { type QueryClient, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import type { Issuer } from '../../../client/index.ts';
 import type { Tagged } from './edit.ts';
 import { type List, useList } from './list.ts';
@@ -8,13 +8,7 @@ import type { SearchText } from './search-text.ts';
 import { type Tenant, useTenant } from './session.ts';
 
 const PAGE = 50;
-const NAME = /^[a-z][a-z0-9_-]{0,62}$/;
 const ISSUER = '/v1/iam/issuers/{id}';
-
-/** Reports whether the server takes the text as the name of an issuer. */
-export function isIssuerName(name: string): boolean {
-  return NAME.test(name);
-}
 
 interface IssuersFilter {
   readonly q?: SearchText | undefined;
@@ -44,10 +38,4 @@ export function useIssuer(id: string) {
     queryKey: [tenant.id, 'issuer', id],
     queryFn: ({ signal }) => readIssuer(tenant, id, signal),
   });
-}
-
-/** Invalidates every query that shows issuers. */
-export async function issuersChanged(queries: QueryClient, tenant: string): Promise<void> {
-  const keys = ['issuers', 'issuer', 'keys', 'users', 'user', 'audit'];
-  await Promise.all(keys.map((key) => queries.invalidateQueries({ queryKey: [tenant, key] })));
 }

@@ -1,14 +1,14 @@
 /** Policies as lists and editors need them. */
 
-import { type QueryClient, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { type Policy, ProblemError } from '../../../client/index.ts';
 import type { Tagged } from './edit.ts';
 import { type List, useList } from './list.ts';
+import { isName } from './names.ts';
 import type { SearchText } from './search-text.ts';
 import { type Tenant, useTenant } from './session.ts';
 
 const PAGE = 50;
-const NAME = /^[a-z][a-z0-9_-]{0,62}$/;
 
 /** The filters of the list, as the API has them. An absent filter matches every policy. */
 export interface PolicyFilter {
@@ -19,11 +19,6 @@ export interface PolicyFilter {
   readonly enabled?: boolean | undefined;
   /** True: only those with a notice. */
   readonly notices?: true | undefined;
-}
-
-/** Reports whether the server takes the text as the name of a policy. */
-export function isPolicyName(name: string): boolean {
-  return NAME.test(name);
 }
 
 /** A policy with exactly the searched name comes first, also if it is on a later page. */
@@ -44,7 +39,7 @@ export function usePolicies(filter: PolicyFilter): List<Policy> {
         throw error;
       }
     },
-    enabled: isPolicyName(q),
+    enabled: isName(q),
     retry: false,
   });
   if (list.kind !== 'loaded') return list;
@@ -73,16 +68,6 @@ export function usePolicy(name: string) {
     queryKey: [tenant.id, 'policy', name],
     queryFn: ({ signal }) => readPolicy(tenant, name, signal),
   });
-}
-
-/** Invalidates every query that shows policies. */
-export async function policiesChanged(queries: QueryClient, tenant: string): Promise<void> {
-  const keys = [
-    [tenant, 'policies'],
-    [tenant, 'policy'],
-    [tenant, 'audit'],
-  ];
-  await Promise.all(keys.map((queryKey) => queries.invalidateQueries({ queryKey })));
 }
 
 /** The time zone of the tenant's clock; undefined: not known, or not for this caller to know. */

@@ -1,7 +1,8 @@
 /** The prices of models, which are the same for all tenants. */
 
-import { type QueryClient, queryOptions, useQuery } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import type { Price, Prices } from '../../../client/index.ts';
+import { invalidate } from './changed.ts';
 import { client } from './client.ts';
 import type { Tagged } from './edit.ts';
 import { useDenied } from './session.ts';
@@ -39,6 +40,6 @@ export function useCurrency(): string | undefined {
 }
 
 /** Invalidates every query that shows prices. */
-export async function pricesChanged(queries: QueryClient): Promise<void> {
-  await Promise.all([['prices'], ['proposal']].map((queryKey) => queries.invalidateQueries({ queryKey })));
+export function pricesChanged(): Promise<void> {
+  return invalidate([['prices'], ['proposal']]);
 }

@@ -3,18 +3,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { ProblemError, type Role } from '../../../client/index.ts';
 import { type List, useList } from './list.ts';
+import { isName } from './names.ts';
 import type { SearchText } from './search-text.ts';
 import { useTenant } from './session.ts';
 
 const PAGE = 50;
-const NAME = /^[a-z][a-z0-9_-]{0,62}$/;
 
 export type RoleKind = 'builtin' | 'own';
-
-/** Reports whether the server takes the text as the name of a role. */
-export function isRoleName(name: string): boolean {
-  return NAME.test(name);
-}
 
 /**
  * @param q part of a name or description
@@ -37,7 +32,7 @@ export function useRoles(q: SearchText | '', kind?: RoleKind, notices?: true): L
         throw error;
       }
     },
-    enabled: isRoleName(q),
+    enabled: isName(q),
     retry: false,
   });
   if (list.kind !== 'loaded') return list;

@@ -1,6 +1,6 @@
 /** Webhooks and their deliveries as lists and editors need them. */
 
-import { type QueryClient, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import type { Webhook, WebhookDelivery } from '../../../client/index.ts';
 import type { Tagged } from './edit.ts';
 import { type List, useList } from './list.ts';
@@ -42,10 +42,4 @@ export function useDeliveries(id: string, state: WebhookDelivery['state'] | unde
       signal,
     }),
   );
-}
-
-/** Invalidates every query that shows webhooks or their deliveries. */
-export async function webhooksChanged(queries: QueryClient, tenant: string): Promise<void> {
-  const keys = ['webhooks', 'webhook', 'deliveries', 'audit'];
-  await Promise.all(keys.map((key) => queries.invalidateQueries({ queryKey: [tenant, key] })));
 }

@@ -105,3 +105,8 @@ export function fieldError(error: unknown, pointer: string): string | undefined 
   if (!(error instanceof ProblemError)) return undefined;
   return error.errors.find(({ path }) => path === pointer || path.startsWith(`${pointer}/`))?.message;
 }
+
+/** Reports whether the server refused the form because another resource has the name, the address or the id. */
+export function isTaken(error: unknown): boolean {
+  return error instanceof ProblemError && error.code === 'already_exists';
+}

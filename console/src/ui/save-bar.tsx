@@ -14,7 +14,7 @@ import { Note } from './mark.tsx';
 import { Refused } from './refused.tsx';
 import styles from './save-bar.module.css';
 
-interface SaveBarProps<T> {
+export interface SaveBarProps<T> {
   readonly work: Work<T>;
   /** The text of the button that saves. */
   readonly action: string;

@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { audit as text } from '../../text/en/audit.ts';
 import { Button } from '../../ui/button.tsx';
 import { TextField } from '../../ui/field.tsx';
+import { Form } from '../../ui/form.tsx';
 import styles from './audit.module.css';
 import type { AuditSearch } from './search.ts';
 
@@ -20,13 +21,7 @@ export function ChooseTime({ search, onChoose }: ChooseTimeProps) {
   const [from, setFrom] = useState(localOf(search.from));
   const [to, setTo] = useState(localOf(search.to));
   return (
-    <form
-      className={styles.time}
-      onSubmit={(event) => {
-        event.preventDefault();
-        onChoose({ from: instantOf(from), to: instantOf(to) });
-      }}
-    >
+    <Form className={styles.time} onSend={() => onChoose({ from: instantOf(from), to: instantOf(to) })}>
       <div className={styles.spans}>
         {NAMES.map((name) => (
           <Button
@@ -43,7 +38,7 @@ export function ChooseTime({ search, onChoose }: ChooseTimeProps) {
       <Button type="submit" tone="primary">
         {text.applyTime}
       </Button>
-    </form>
+    </Form>
   );
 }
 

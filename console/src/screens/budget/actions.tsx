@@ -1,10 +1,9 @@
 /** The actions on a budget. */
 
-import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Budget } from '../../../../client/index.ts';
-import { budgetsChanged } from '../../api/budgets.ts';
+import { changed } from '../../api/changed.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { budgets as text } from '../../text/en/budgets.ts';
 import buttonStyles from '../../ui/button.module.css';
@@ -58,7 +57,6 @@ interface QuestionProps {
 
 function Switch({ budget: { id, name, enabled }, onClose }: QuestionProps) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   return (
     <Confirm
       title={enabled ? text.disableTitle(name) : text.enableTitle(name)}
@@ -66,7 +64,7 @@ function Switch({ budget: { id, name, enabled }, onClose }: QuestionProps) {
       tone={enabled ? 'danger' : 'primary'}
       perform={() => client.request('PUT', '/v1/iam/budgets/{id}', { path: { id }, body: { enabled: !enabled } })}
       onClose={onClose}
-      onDone={() => budgetsChanged(queries, tenant)}
+      onDone={() => changed(tenant, 'budgets')}
     >
       <p>{enabled ? text.disableSays : text.enableSays}</p>
     </Confirm>
@@ -75,7 +73,6 @@ function Switch({ budget: { id, name, enabled }, onClose }: QuestionProps) {
 
 function Reset({ budget: { id, name }, onClose }: QuestionProps) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const [reason, setReason] = useState('');
   return (
     <Confirm
@@ -86,7 +83,7 @@ function Reset({ budget: { id, name }, onClose }: QuestionProps) {
         client.request('POST', '/v1/iam/budgets/{id}/reset', { path: { id }, body: { reason: reason.trim() } })
       }
       onClose={onClose}
-      onDone={() => budgetsChanged(queries, tenant)}
+      onDone={() => changed(tenant, 'budgets')}
     >
       <p>{text.resetSays}</p>
       <TextField
@@ -105,7 +102,6 @@ function Reset({ budget: { id, name }, onClose }: QuestionProps) {
 
 function Delete({ budget: { id, name }, onClose }: QuestionProps) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const navigate = useNavigate();
   return (
     <Confirm
@@ -116,7 +112,7 @@ function Delete({ budget: { id, name }, onClose }: QuestionProps) {
       onClose={onClose}
       onDone={async () => {
         await navigate({ to: '/budgets' });
-        await budgetsChanged(queries, tenant);
+        await changed(tenant, 'budgets');
       }}
     >
       <p>{text.removeSays}</p>

@@ -1,15 +1,16 @@
 /** One budget: its members, what is left of it, and what has spent it. */
 
-import { useQueryClient } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { type Budget as BudgetResource, ProblemError } from '../../../../client/index.ts';
-import { budgetsChanged, readBudget, useBudget } from '../../api/budgets.ts';
+import type { Budget as BudgetResource } from '../../../../client/index.ts';
+import { readBudget, useBudget } from '../../api/budgets.ts';
+import { changed } from '../../api/changed.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
 import { useCurrency } from '../../api/prices.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { budgets as text } from '../../text/en/budgets.ts';
 import { common } from '../../text/en/common.ts';
 import { Courses } from '../../ui/courses.tsx';
+import { Form } from '../../ui/form.tsx';
 import { Small } from '../../ui/mark.tsx';
 import { Notices } from '../../ui/notices.tsx';
 import { Page } from '../../ui/page.tsx';
@@ -56,7 +57,6 @@ export function Budget() {
 
 function Editor({ loaded }: { readonly loaded: Tagged<BudgetResource> }) {
   const tenant = useTenant();
-  const queries = useQueryClient();
   const denied = useDenied('admin:budgets');
   const { id } = loaded.data;
   const edit = useEdit<BudgetResource, BudgetFields>({
@@ -69,23 +69,15 @@ function Editor({ loaded }: { readonly loaded: Tagged<BudgetResource> }) {
       const { data, etag } = await tenant.client.send('PUT', '/v1/iam/budgets/{id}', { path: { id }, body, ifMatch });
       return { data, etag };
     },
-    onSaved: () => void budgetsChanged(queries, tenant.id),
+    onSaved: () => void changed(tenant.id, 'budgets'),
   });
   const { draft, set, error } = edit;
-  const isTaken = error instanceof ProblemError && error.code === 'already_exists';
   const fault = faultOf(draft);
   return (
     <Courses
       main={
-        <form
-          noValidate
-          className={styles.form}
-          onSubmit={(event) => {
-            event.preventDefault();
-            if (fault === undefined) edit.save();
-          }}
-        >
-          <BudgetForm draft={draft} set={set} error={error} isTaken={isTaken} isNew={false} />
+        <Form noValidate className={styles.form} fault={fault} onSend={() => edit.save()}>
+          <BudgetForm draft={draft} set={set} error={error} isNew={false} />
           <SaveBar
             work={edit}
             action={text.save}
@@ -95,7 +87,7 @@ function Editor({ loaded }: { readonly loaded: Tagged<BudgetResource> }) {
           >
             {edit.isChanged && startsOver(draft, fieldsOf(edit.base)) ? <Small>{text.startsOver}</Small> : null}
           </SaveBar>
-        </form>
+        </Form>
       }
       side={
         <>

@@ -7,7 +7,7 @@ import { Checkbox, Segments, TextField } from '../../ui/field.tsx';
 import { Small } from '../../ui/mark.tsx';
 import { SectionHead } from '../../ui/page.tsx';
 import { PairsField } from '../../ui/pairs-field.tsx';
-import { fieldError } from '../../ui/problem.tsx';
+import { fieldError, isTaken } from '../../ui/problem.tsx';
 import { Select } from '../../ui/select.tsx';
 import { TagInput } from '../../ui/tag-input.tsx';
 import { ZoneField } from '../../ui/zone-field.tsx';
@@ -33,11 +33,10 @@ interface BudgetFormProps {
   readonly set: (change: Partial<BudgetFields>) => void;
   readonly error: unknown;
   /** Another budget has the name. */
-  readonly isTaken: boolean;
   readonly isNew: boolean;
 }
 
-export function BudgetForm({ draft, set, error, isTaken, isNew }: BudgetFormProps) {
+export function BudgetForm({ draft, set, error, isNew }: BudgetFormProps) {
   const { name, amount, period, timezone, applies, per, models, action, alerts, enabled } = draft;
   const currency = useCurrency();
   const malformed = name === '' || isBudgetName(name) ? undefined : text.nameFault;
@@ -48,7 +47,7 @@ export function BudgetForm({ draft, set, error, isTaken, isNew }: BudgetFormProp
         value={name}
         onChange={(value) => set({ name: value })}
         hint={text.nameHint}
-        error={malformed ?? (isTaken ? text.taken : fieldError(error, '/name'))}
+        error={malformed ?? (isTaken(error) ? text.taken : fieldError(error, '/name'))}
         maxLength={64}
         autoComplete="off"
         isRequired

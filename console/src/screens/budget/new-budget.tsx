@@ -1,13 +1,12 @@
 /** Creates a budget, with what it would have done last month beside the form. */
 
-import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { ProblemError } from '../../../../client/index.ts';
-import { budgetsChanged } from '../../api/budgets.ts';
+import { changed } from '../../api/changed.ts';
 import { useCreation } from '../../api/edit.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { budgets as text } from '../../text/en/budgets.ts';
 import { Courses } from '../../ui/courses.tsx';
+import { Form } from '../../ui/form.tsx';
 import { Page } from '../../ui/page.tsx';
 import { SaveBar } from '../../ui/save-bar.tsx';
 import styles from './budget.module.css';
@@ -17,7 +16,6 @@ import { Preview } from './preview.tsx';
 
 export function NewBudget() {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const navigate = useNavigate();
   const denied = useDenied('admin:budgets');
   const create = useCreation({
@@ -25,43 +23,26 @@ export function NewBudget() {
     start: NEW_BUDGET,
     send: (fields) => client.request('POST', '/v1/iam/budgets', { body: newBudgetOf(fields) }),
     onCreated: async (budget) => {
-      await budgetsChanged(queries, tenant);
+      await changed(tenant, 'budgets');
       void navigate({ to: '/budgets/$id', params: { id: budget.id } });
     },
   });
-  const { draft, set, error, reset } = create;
-  const isTaken = error instanceof ProblemError && error.code === 'already_exists';
+  const { draft, set, error } = create;
   const fault = faultOf(draft);
   return (
     <Page title={text.create} crumb={<Link to="/budgets">{text.crumb}</Link>}>
       <div className={styles.editor}>
         <Courses
           main={
-            <form
-              noValidate
-              className={styles.form}
-              onSubmit={(event) => {
-                event.preventDefault();
-                if (fault === undefined) create.save();
-              }}
-            >
-              <BudgetForm
-                draft={draft}
-                set={(change) => {
-                  set(change);
-                  if (isTaken && change.name !== undefined) reset();
-                }}
-                error={error}
-                isTaken={isTaken}
-                isNew
-              />
+            <Form noValidate className={styles.form} fault={fault} onSend={() => create.save()}>
+              <BudgetForm draft={draft} set={set} error={error} isNew />
               <SaveBar
                 work={create}
                 action={text.creating}
                 disabledReason={denied ?? fault}
                 onClose={() => void navigate({ to: '/budgets' })}
               />
-            </form>
+            </Form>
           }
           side={<Preview draft={draft} fault={denied ?? fault} />}
         />

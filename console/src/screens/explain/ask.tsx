@@ -5,6 +5,7 @@ import { explain as text } from '../../text/en/explain.ts';
 import { Button } from '../../ui/button.tsx';
 import { ComboBox } from '../../ui/combo-box.tsx';
 import { Segments, TextField } from '../../ui/field.tsx';
+import { Form } from '../../ui/form.tsx';
 import { Note } from '../../ui/mark.tsx';
 import { fieldError } from '../../ui/problem.tsx';
 import { Select } from '../../ui/select.tsx';
@@ -34,14 +35,7 @@ export function AskForm(props: AskFormProps) {
   const isKnown = PATHS.some((path) => path === typed);
   const paths = PATHS.filter((path) => isKnown || path.includes(typed));
   return (
-    <form
-      noValidate
-      className={styles.ask}
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (missing === undefined) onAsk();
-      }}
-    >
+    <Form noValidate className={styles.ask} fault={missing} onSend={() => onAsk()}>
       {isSelfOnly ? (
         <Self />
       ) : (
@@ -109,7 +103,7 @@ export function AskForm(props: AskFormProps) {
       <Button tone="primary" type="submit" disabledReason={missing} isPending={isRunning}>
         {action}
       </Button>
-    </form>
+    </Form>
   );
 }
 

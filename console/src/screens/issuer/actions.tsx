@@ -1,10 +1,9 @@
 /** The actions on an issuer: its test as a button, those that take something away in a menu. */
 
-import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type Issuer, ProblemError } from '../../../../client/index.ts';
-import { issuersChanged } from '../../api/issuers.ts';
+import { changed } from '../../api/changed.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { issuers as text } from '../../text/en/issuers.ts';
 import buttonStyles from '../../ui/button.module.css';
@@ -64,7 +63,6 @@ interface QuestionProps {
 
 function Switch({ issuer: { id, name, enabled }, onClose }: QuestionProps) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   return (
     <Confirm
       title={enabled ? text.disableTitle(name) : text.enableTitle(name)}
@@ -72,7 +70,7 @@ function Switch({ issuer: { id, name, enabled }, onClose }: QuestionProps) {
       tone={enabled ? 'danger' : 'primary'}
       perform={() => client.request('PUT', '/v1/iam/issuers/{id}', { path: { id }, body: { enabled: !enabled } })}
       onClose={onClose}
-      onDone={() => issuersChanged(queries, tenant)}
+      onDone={() => changed(tenant, 'issuers')}
     >
       <p>{enabled ? text.disableSays : text.enableSays}</p>
     </Confirm>
@@ -81,14 +79,13 @@ function Switch({ issuer: { id, name, enabled }, onClose }: QuestionProps) {
 
 function Revoke({ issuer: { id, name }, onClose }: QuestionProps) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   return (
     <Confirm
       title={text.revokeTitle(name)}
       action={text.revoke}
       perform={() => client.request('POST', '/v1/iam/issuers/{id}/revoke-before', { path: { id }, body: {} })}
       onClose={onClose}
-      onDone={() => issuersChanged(queries, tenant)}
+      onDone={() => changed(tenant, 'issuers')}
     >
       <p>{text.revokeSays}</p>
     </Confirm>
@@ -97,7 +94,6 @@ function Revoke({ issuer: { id, name }, onClose }: QuestionProps) {
 
 function Delete({ issuer: { id, name }, onClose }: QuestionProps) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const navigate = useNavigate();
   return (
     <Confirm
@@ -111,7 +107,7 @@ function Delete({ issuer: { id, name }, onClose }: QuestionProps) {
       onClose={onClose}
       onDone={async () => {
         await navigate({ to: '/issuers' });
-        await issuersChanged(queries, tenant);
+        await changed(tenant, 'issuers');
       }}
       refusal={(error) =>
         error instanceof ProblemError && error.code === 'in_use' ? (

@@ -1,19 +1,21 @@
 /** One issuer: its members, the keys that it has now, what it grants, and the test of a token. */
 
-import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import { type Issuer as IssuerResource, ProblemError } from '../../../../client/index.ts';
+import type { Issuer as IssuerResource } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
-import { isIssuerName, issuersChanged, readIssuer, useIssuer } from '../../api/issuers.ts';
+import { readIssuer, useIssuer } from '../../api/issuers.ts';
+import { isName } from '../../api/names.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { issuers as text } from '../../text/en/issuers.ts';
 import { Courses } from '../../ui/courses.tsx';
-import { TextField } from '../../ui/field.tsx';
+import { Form } from '../../ui/form.tsx';
 import { Small } from '../../ui/mark.tsx';
+import { NameField } from '../../ui/name-field.tsx';
 import { Page } from '../../ui/page.tsx';
-import { fieldError, Problem } from '../../ui/problem.tsx';
+import { Problem } from '../../ui/problem.tsx';
 import { SaveBar } from '../../ui/save-bar.tsx';
 import { Actions } from './actions.tsx';
 import { changesOf, faultOf, fieldsOf, type IssuerFields } from './draft.ts';
@@ -56,7 +58,6 @@ export function Issuer() {
 
 function Editor({ loaded }: { readonly loaded: Tagged<IssuerResource> }) {
   const tenant = useTenant();
-  const queries = useQueryClient();
   const denied = useDenied('admin:issuers');
   const [secret, setSecret] = useState('');
   const { id } = loaded.data;
@@ -72,36 +73,18 @@ function Editor({ loaded }: { readonly loaded: Tagged<IssuerResource> }) {
     },
     onSaved: () => {
       setSecret('');
-      void issuersChanged(queries, tenant.id);
+      void changed(tenant.id, 'issuers');
     },
   });
   const { draft, set, error } = edit;
-  const isTaken = error instanceof ProblemError && error.code === 'already_exists';
-  const malformed = isIssuerName(draft.name) ? undefined : text.nameFault;
+  const malformed = isName(draft.name) ? undefined : text.nameFault;
   const needsSecret = draft.sso?.replaces === true && secret === '' ? text.faults.secret : undefined;
   const fault = malformed ?? faultOf(draft) ?? needsSecret;
   return (
     <Courses
       main={
-        <form
-          noValidate
-          className={styles.form}
-          onSubmit={(event) => {
-            event.preventDefault();
-            if (fault === undefined) edit.save();
-          }}
-        >
-          <TextField
-            label={text.name}
-            value={draft.name}
-            onChange={(name) => set({ name })}
-            hint={text.nameHint}
-            error={malformed ?? (isTaken ? text.taken : fieldError(error, '/name'))}
-            maxLength={63}
-            autoComplete="off"
-            isMono
-            isRequired
-          />
+        <Form noValidate className={styles.form} fault={fault} onSend={() => edit.save()}>
+          <NameField value={draft.name} onChange={(name) => set({ name })} error={error} texts={text} />
           <IssuerForm draft={draft} set={set} error={error} secret={secret} onSecret={setSecret} id={id} />
           <SaveBar
             work={edit}
@@ -112,7 +95,7 @@ function Editor({ loaded }: { readonly loaded: Tagged<IssuerResource> }) {
           >
             {edit.isChanged ? <Small>{text.widens}</Small> : null}
           </SaveBar>
-        </form>
+        </Form>
       }
       side={<Side issuer={loaded.data} users={draft.users} />}
     />

@@ -1,21 +1,21 @@
 /** Adds an issuer: choose a template, give its few values, look through what it filled in. */
 
-import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Button as AriaButton } from 'react-aria-components';
-import { ProblemError } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { useCreation } from '../../api/edit.ts';
-import { isIssuerName, issuersChanged } from '../../api/issuers.ts';
+import { isName } from '../../api/names.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { issuerTemplates, templateInputs } from '../../text/en/issuer-templates.ts';
 import { issuers as text } from '../../text/en/issuers.ts';
 import { Button } from '../../ui/button.tsx';
 import { Courses } from '../../ui/courses.tsx';
 import { TextField } from '../../ui/field.tsx';
+import { Form } from '../../ui/form.tsx';
 import { Note, Small } from '../../ui/mark.tsx';
+import { NameField } from '../../ui/name-field.tsx';
 import { Page, SectionHead } from '../../ui/page.tsx';
-import { fieldError } from '../../ui/problem.tsx';
 import { SaveBar } from '../../ui/save-bar.tsx';
 import { EMPTY_ISSUER, faultOf, hasPrivateKey, newIssuerOf } from './draft.ts';
 import { IssuerForm } from './fields.tsx';
@@ -44,7 +44,7 @@ export function NewIssuer() {
   return (
     <Page title={text.create} crumb={<Link to="/issuers">{text.crumb}</Link>}>
       {template === undefined ? <Templates onChoose={choose} /> : null}
-      {template === undefined ? null : <Form key={template} template={template} onOther={() => choose(undefined)} />}
+      {template === undefined ? null : <Fields key={template} template={template} onOther={() => choose(undefined)} />}
     </Page>
   );
 }
@@ -72,14 +72,13 @@ function Templates({ onChoose }: { readonly onChoose: (id: TemplateId) => void }
   );
 }
 
-interface FormProps {
+interface FieldsProps {
   readonly template: TemplateId;
   readonly onOther: () => void;
 }
 
-function Form({ template, onOther }: FormProps) {
+function Fields({ template, onOther }: FieldsProps) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const navigate = useNavigate();
   const denied = useDenied('admin:issuers');
   const [secret, setSecret] = useState('');
@@ -91,7 +90,7 @@ function Form({ template, onOther }: FormProps) {
       client.request('POST', '/v1/iam/issuers', { body: newIssuerOf(fields, secret) }),
     onCreated: async (issuer) => {
       setSecret('');
-      await issuersChanged(queries, tenant);
+      await changed(tenant, 'issuers');
       void navigate({ to: '/issuers/$id', params: { id: issuer.id } });
     },
   });
@@ -130,21 +129,12 @@ function Form({ template, onOther }: FormProps) {
     );
   }
   const { name } = draft;
-  const isTaken = error instanceof ProblemError && error.code === 'already_exists';
-  const malformed = name === '' || isIssuerName(name) ? undefined : text.nameFault;
-  const fault = (name === '' ? text.nameNeeded : malformed) ?? faultOf(draft);
+  const fault = name === '' ? text.nameNeeded : isName(name) ? faultOf(draft) : text.nameFault;
   return (
     <div className={styles.editor}>
       <Courses
         main={
-          <form
-            noValidate
-            className={styles.form}
-            onSubmit={(event) => {
-              event.preventDefault();
-              if (fault === undefined) create.save();
-            }}
-          >
+          <Form noValidate className={styles.form} fault={fault} onSend={() => create.save()}>
             {inputs.length === 0 ? (
               <div>{other}</div>
             ) : (
@@ -158,21 +148,7 @@ function Form({ template, onOther }: FormProps) {
                 {text.fromTemplate(issuerTemplates[template].name)}
               </Note>
             )}
-            <TextField
-              label={text.name}
-              value={name}
-              onChange={(value) => {
-                set({ name: value });
-                if (isTaken) create.reset();
-              }}
-              hint={text.nameHint}
-              error={malformed ?? (isTaken ? text.taken : fieldError(error, '/name'))}
-              maxLength={63}
-              autoComplete="off"
-              isMono
-              isRequired
-              autoFocus
-            />
+            <NameField value={name} onChange={(value) => set({ name: value })} error={error} texts={text} autoFocus />
             <IssuerForm
               draft={draft}
               set={set}
@@ -187,7 +163,7 @@ function Form({ template, onOther }: FormProps) {
               disabledReason={denied ?? fault}
               onClose={() => void navigate({ to: '/issuers' })}
             />
-          </form>
+          </Form>
         }
         side={
           <>
@@ -216,16 +192,9 @@ interface ValuesProps {
 }
 
 function Values({ template, values, onChange, onFill, other }: ValuesProps) {
-  const isReady = faultyInputs(template, values).length === 0;
+  const fault = faultyInputs(template, values).length === 0 ? undefined : text.faults.values;
   return (
-    <form
-      noValidate
-      className={styles.form}
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (isReady) onFill();
-      }}
-    >
+    <Form noValidate className={styles.form} fault={fault} onSend={onFill}>
       <div className={styles.part}>
         <SectionHead title={issuerTemplates[template].name} small={issuerTemplates[template].says} />
         {templateOf(template).inputs.map((input, index) => (
@@ -233,13 +202,13 @@ function Values({ template, values, onChange, onFill, other }: ValuesProps) {
         ))}
       </div>
       <div className={styles.acts}>
-        <Button tone="primary" type="submit" disabledReason={isReady ? undefined : text.faults.values}>
+        <Button tone="primary" type="submit" disabledReason={fault}>
           {text.fill}
         </Button>
         {other}
-        {isReady ? null : <Small>{text.faults.values}</Small>}
+        {fault === undefined ? null : <Small>{fault}</Small>}
       </div>
-    </form>
+    </Form>
   );
 }
 

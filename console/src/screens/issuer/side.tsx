@@ -1,9 +1,9 @@
 /** Beside the editor: what the issuer grants, its keys and their age, what refers to it, and its record. */
 
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { Issuer } from '../../../../client/index.ts';
-import { issuersChanged } from '../../api/issuers.ts';
+import { changed } from '../../api/changed.ts';
 import { keysHealth } from '../../api/keys-health.ts';
 import { useList } from '../../api/list.ts';
 import { nameOf } from '../../api/principal.tsx';
@@ -57,14 +57,13 @@ export function Side({ issuer, users }: SideProps) {
 
 function Keys({ issuer }: { readonly issuer: Issuer }) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const denied = useDenied('admin:issuers');
   const now = useNow();
   const health = keysHealth(issuer, now);
   const { id, keys } = issuer;
   const refresh = useMutation({
     mutationFn: () => client.request('POST', '/v1/iam/issuers/{id}/refresh', { path: { id } }),
-    onSettled: () => issuersChanged(queries, tenant),
+    onSettled: () => changed(tenant, 'issuers'),
   });
   return (
     <section aria-label={text.keyState}>

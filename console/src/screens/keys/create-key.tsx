@@ -1,24 +1,20 @@
 /** Creates a key, and shows its secret once. */
 
-import { useQueryClient } from '@tanstack/react-query';
 import type { IssuedApiKey } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { useCreation } from '../../api/edit.ts';
 import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { keys as text } from '../../text/en/keys.ts';
+import { DrawerForm } from '../../ui/drawer-form.tsx';
 import fieldStyles from '../../ui/field.module.css';
 import { Segments } from '../../ui/field.tsx';
 import { Small } from '../../ui/mark.tsx';
-import { Drawer } from '../../ui/overlay.tsx';
 import { fieldError } from '../../ui/problem.tsx';
-import { SaveBar } from '../../ui/save-bar.tsx';
 import { useNow } from '../../ui/time.tsx';
 import { SubjectField } from '../explain/subject-field.tsx';
 import { type KeyFields, KeyForm, membersOf, missingOf, NEW_KEY, type ProofFields as Proof } from './fields.tsx';
 import styles from './keys.module.css';
 import { ProofFields } from './proof-fields.tsx';
-import { keysChanged } from './queries.ts';
-
-const FORM = 'create-key';
 
 interface NewKeyFields extends KeyFields {
   /** A user's id. */
@@ -37,7 +33,6 @@ interface CreateKeyProps {
 
 export function CreateKey({ issuer, onClose, onCreated }: CreateKeyProps) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const me = useMe();
   const now = useNow();
   // Without the right to manage keys a user makes keys of its own.
@@ -56,43 +51,29 @@ export function CreateKey({ issuer, onClose, onCreated }: CreateKeyProps) {
     },
     onCreated: async (issued) => {
       onCreated(issued);
-      await keysChanged(queries, tenant);
+      await changed(tenant, 'keys');
     },
   });
   const { draft, set, error } = create;
   const missing = missingOf(draft, now);
   return (
-    <Drawer
-      title={text.create}
-      onClose={onClose}
-      foot={<SaveBar work={create} form={FORM} action={text.creating} disabledReason={missing} onClose={onClose} />}
-    >
-      <form
-        noValidate
-        id={FORM}
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (missing === undefined) create.save();
-        }}
-      >
-        <KeyForm draft={draft} set={set} error={error}>
-          {isManager ? <HowProved proof={draft.proof} onChange={(proof) => set({ proof })} error={error} /> : null}
-          {isManager ? (
-            <div className={styles.group}>
-              <SubjectField
-                kind="user"
-                id={draft.owner}
-                onChange={(owner) => set({ owner })}
-                label={text.owner}
-                isOptional
-              />
-              <Small>{fieldError(error, '/user_id') ?? text.ownerHint}</Small>
-            </div>
-          ) : null}
-        </KeyForm>
-      </form>
-    </Drawer>
+    <DrawerForm title={text.create} work={create} action={text.creating} fault={missing} onClose={onClose} noValidate>
+      <KeyForm draft={draft} set={set} error={error}>
+        {isManager ? <HowProved proof={draft.proof} onChange={(proof) => set({ proof })} error={error} /> : null}
+        {isManager ? (
+          <div className={styles.group}>
+            <SubjectField
+              kind="user"
+              id={draft.owner}
+              onChange={(owner) => set({ owner })}
+              label={text.owner}
+              isOptional
+            />
+            <Small>{fieldError(error, '/user_id') ?? text.ownerHint}</Small>
+          </div>
+        ) : null}
+      </KeyForm>
+    </DrawerForm>
   );
 }
 

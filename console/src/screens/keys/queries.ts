@@ -1,6 +1,6 @@
 /** Pages of keys, and one key with the ETag that an edit sends. */
 
-import { type QueryClient, queryOptions, useQuery } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import { type ApiKey, ProblemError } from '../../../../client/index.ts';
 import type { Tagged } from '../../api/edit.ts';
 import { type List, type ListQuery, useList } from '../../api/list.ts';
@@ -36,19 +36,4 @@ export function useKey(id: string) {
   return useQuery(
     queryOptions({ queryKey: [tenant.id, 'key', id], queryFn: ({ signal }) => readKey(tenant, id, signal) }),
   );
-}
-
-/** Invalidates every query that shows keys of the tenant. */
-export async function keysChanged(queries: QueryClient, tenant: string, id?: string): Promise<void> {
-  const keys = [
-    [tenant, 'keys'],
-    [tenant, 'audit'],
-    ...(id === undefined
-      ? []
-      : [
-          [tenant, 'key', id],
-          [tenant, 'name', id],
-        ]),
-  ];
-  await Promise.all(keys.map((queryKey) => queries.invalidateQueries({ queryKey })));
 }

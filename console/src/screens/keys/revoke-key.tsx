@@ -1,8 +1,9 @@
 /** The questions before keys are revoked: when they were last used, and what will happen. */
 
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ApiKey, ApiKeysToRevoke } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { nameOf } from '../../api/principal.tsx';
 import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
@@ -14,11 +15,9 @@ import { Ask } from '../../ui/overlay.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Ago } from '../../ui/time.tsx';
 import styles from './keys.module.css';
-import { keysChanged } from './queries.ts';
 
 export function RevokeKey({ apiKey, onClose }: { readonly apiKey: ApiKey; readonly onClose: () => void }) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   return (
     <Confirm
       title={text.revokeTitle(nameOf(apiKey))}
@@ -27,7 +26,7 @@ export function RevokeKey({ apiKey, onClose }: { readonly apiKey: ApiKey; readon
       word={apiKey.proof === null ? apiKey.last_four : nameOf(apiKey)}
       perform={() => client.apiKeys.revoke(apiKey.id)}
       onClose={onClose}
-      onDone={() => keysChanged(queries, tenant, apiKey.id)}
+      onDone={() => changed(tenant, 'keys', apiKey.id)}
     >
       <p>{text.revokeSays}</p>
       <Note tone={apiKey.last_used_at === null ? 'plain' : 'care'}>
@@ -55,7 +54,6 @@ interface RevokeSeveralProps {
 /** Shows what the server says would happen before it happens. */
 export function RevokeSeveral({ keys, onClose, onDone }: RevokeSeveralProps) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const isFilter = 'filter' in keys;
   const [soFar, setSoFar] = useState(0);
   const preview = useQuery({
@@ -73,7 +71,7 @@ export function RevokeSeveral({ keys, onClose, onDone }: RevokeSeveralProps) {
         if (!done.has_more || done.revoked === 0) return { ...done, revoked };
       }
     },
-    onSettled: () => keysChanged(queries, tenant),
+    onSettled: () => changed(tenant, 'keys'),
     onSuccess: ({ data }) => {
       if (data.every(({ outcome }) => outcome === 'revoked' || outcome === 'already_revoked')) onDone();
     },

@@ -1,8 +1,9 @@
 /** Gives a key a new secret; the old one works on for as long as is chosen. */
 
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ApiKey, IssuedApiKey } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { nameOf } from '../../api/principal.tsx';
 import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
@@ -12,7 +13,6 @@ import { Segments } from '../../ui/field.tsx';
 import { Small } from '../../ui/mark.tsx';
 import { Ask } from '../../ui/overlay.tsx';
 import { Problem } from '../../ui/problem.tsx';
-import { keysChanged } from './queries.ts';
 
 /** Seconds. */
 const GRACES = ['0', '3600', '86400', '604800'] as const;
@@ -26,13 +26,12 @@ interface RotateKeyProps {
 
 export function RotateKey({ apiKey, onClose, onRotated }: RotateKeyProps) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const [grace, setGrace] = useState<Grace>('3600');
   const rotate = useMutation({
     mutationFn: () => client.apiKeys.rotate(apiKey.id, { grace_seconds: Number(grace) }),
     onSuccess: async (issued) => {
       onRotated(issued);
-      await keysChanged(queries, tenant, apiKey.id);
+      await changed(tenant, 'keys', apiKey.id);
     },
   });
   return (

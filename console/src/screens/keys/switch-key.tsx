@@ -1,12 +1,11 @@
 /** The question before a key is disabled or enabled. */
 
-import { useQueryClient } from '@tanstack/react-query';
 import type { ApiKey } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { nameOf } from '../../api/principal.tsx';
 import { useTenant } from '../../api/session.ts';
 import { keys as text } from '../../text/en/keys.ts';
 import { Confirm } from '../../ui/confirm.tsx';
-import { keysChanged } from './queries.ts';
 
 interface SwitchKeyProps {
   readonly apiKey: ApiKey;
@@ -16,7 +15,6 @@ interface SwitchKeyProps {
 
 export function SwitchKey({ apiKey, action, onClose }: SwitchKeyProps) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const { id } = apiKey;
   const isDisabling = action === 'disable';
   return (
@@ -26,7 +24,7 @@ export function SwitchKey({ apiKey, action, onClose }: SwitchKeyProps) {
       tone={isDisabling ? 'danger' : 'primary'}
       perform={() => client.request('POST', `/v1/iam/api-keys/{id}/${action}`, { path: { id } })}
       onClose={onClose}
-      onDone={() => keysChanged(queries, tenant, id)}
+      onDone={() => changed(tenant, 'keys', id)}
     >
       <p>{isDisabling ? text.disableSays : text.enableSays}</p>
     </Confirm>

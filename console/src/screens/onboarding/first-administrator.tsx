@@ -1,17 +1,18 @@
 /** Creates the first administrator of the tenant, and shows its link once. */
 
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { ProblemError } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { useTenant } from '../../api/session.ts';
 import { onboarding as text } from '../../text/en/onboarding.ts';
 import { users as userText } from '../../text/en/users.ts';
 import { Button } from '../../ui/button.tsx';
 import { Code } from '../../ui/code.tsx';
 import { TextField } from '../../ui/field.tsx';
+import { Form } from '../../ui/form.tsx';
 import { Note, Skeleton } from '../../ui/mark.tsx';
-import { fieldError, Problem } from '../../ui/problem.tsx';
+import { fieldError, isTaken, Problem } from '../../ui/problem.tsx';
 import { useShownOnce } from '../../ui/shown-once.ts';
 import styles from './onboarding.module.css';
 import { Step } from './step.tsx';
@@ -56,27 +57,19 @@ export function FirstAdministrator() {
 
 function NewAdministrator({ onCreated }: { readonly onCreated: (token: string | undefined) => void }) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const [email, setEmail] = useState('');
   const [name, setName] = useState('');
   const create = useMutation({
     mutationFn: () => client.users.create({ email: email.trim(), name: name.trim(), roles: [ROLE] }),
     onSuccess: async (user) => {
       onCreated(user.password_setup_token);
-      await queries.invalidateQueries({ queryKey: [tenant, 'users'] });
+      await changed(tenant, 'users');
     },
   });
-  const isTaken = create.error instanceof ProblemError && create.error.code === 'already_exists';
-  const emailError = isTaken ? userText.emailTaken : fieldError(create.error, '/email');
+  const emailError = isTaken(create.error) ? userText.emailTaken : fieldError(create.error, '/email');
   const nameError = fieldError(create.error, '/name');
   return (
-    <form
-      className={styles.form}
-      onSubmit={(event) => {
-        event.preventDefault();
-        create.mutate();
-      }}
-    >
+    <Form className={styles.form} onSend={() => create.mutate()}>
       {create.isError && emailError === undefined && nameError === undefined ? <Problem error={create.error} /> : null}
       <TextField
         label={userText.email}
@@ -92,6 +85,6 @@ function NewAdministrator({ onCreated }: { readonly onCreated: (token: string | 
       <Button tone="primary" type="submit" isPending={create.isPending}>
         {text.createAdministrator}
       </Button>
-    </form>
+    </Form>
   );
 }

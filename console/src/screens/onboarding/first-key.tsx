@@ -1,9 +1,10 @@
 /** Creates the first key of the tenant, and shows it once with a request to try. */
 
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { IssuedApiKey } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { nameOf, shownKey } from '../../api/principal.tsx';
 import { useTenant } from '../../api/session.ts';
 import { keys as keyText } from '../../text/en/keys.ts';
@@ -16,7 +17,6 @@ import { fieldError, Problem } from '../../ui/problem.tsx';
 import { useShownOnce } from '../../ui/shown-once.ts';
 import { sampleOf } from '../connect/sample.ts';
 import { curlOf } from '../connect/snippets.ts';
-import { keysChanged } from '../keys/queries.ts';
 import styles from './onboarding.module.css';
 import { Step } from './step.tsx';
 
@@ -61,13 +61,12 @@ export function FirstKey() {
 
 function NewKey({ onCreated }: { readonly onCreated: (issued: IssuedApiKey) => void }) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const [description, setDescription] = useState('');
   const create = useMutation({
     mutationFn: () => client.apiKeys.create({ description, scopes: SCOPES, expires_in_days: DAYS, user_id: null }),
     onSuccess: async (issued) => {
       onCreated(issued);
-      await keysChanged(queries, tenant);
+      await changed(tenant, 'keys');
     },
   });
   const error = fieldError(create.error, '/description');

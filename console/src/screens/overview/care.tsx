@@ -3,10 +3,10 @@
  * apply to no principal, and patterns that match no permission.
  */
 
-import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import type { NoticedResource, Overview as Report, User } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { covers, useMe, useTenant } from '../../api/session.ts';
 import { overview as text } from '../../text/en/overview.ts';
 import { Button } from '../../ui/button.tsx';
@@ -109,7 +109,6 @@ function goneOf({ directory_status: status }: User): string {
 
 function Locked({ user }: { readonly user: User }) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const unlock = async (): Promise<void> => {
@@ -117,14 +116,7 @@ function Locked({ user }: { readonly user: User }) {
     setError(undefined);
     try {
       await client.users.unlock(user.id);
-      await Promise.all(
-        [
-          [tenant, 'users'],
-          [tenant, 'overview'],
-          [tenant, 'user', user.id],
-          [tenant, 'audit'],
-        ].map((queryKey) => queries.invalidateQueries({ queryKey })),
-      );
+      await changed(tenant, 'users');
     } catch (reason) {
       setError(reason);
     } finally {

@@ -1,9 +1,8 @@
 /** Deletes a policy after its name is typed. */
 
-import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { Policy } from '../../../../client/index.ts';
-import { policiesChanged } from '../../api/policies.ts';
+import { changed } from '../../api/changed.ts';
 import { useTenant } from '../../api/session.ts';
 import { policies as text } from '../../text/en/policies.ts';
 import { Confirm } from '../../ui/confirm.tsx';
@@ -13,7 +12,6 @@ import { useDifference } from '../difference/use-difference.ts';
 export function DeletePolicy({ policy, onClose }: { readonly policy: Policy; readonly onClose: () => void }) {
   const { name, effect, global: isGlobal } = policy;
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const navigate = useNavigate();
   const difference = useDifference({ remove: { policies: [name] } });
   return (
@@ -25,7 +23,7 @@ export function DeletePolicy({ policy, onClose }: { readonly policy: Policy; rea
       onClose={onClose}
       onDone={async () => {
         await navigate({ to: '/policies' });
-        await policiesChanged(queries, tenant);
+        await changed(tenant, 'policies');
       }}
     >
       <p>{text.removeSays[effect]}</p>

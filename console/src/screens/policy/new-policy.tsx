@@ -1,17 +1,20 @@
 /** Creates a policy, empty or as another one is. */
 
-import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { ProblemError } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { useCreation } from '../../api/edit.ts';
-import { isPolicyName, policiesChanged, usePolicy, useTenantZone } from '../../api/policies.ts';
+import { isName } from '../../api/names.ts';
+import { usePolicy, useTenantZone } from '../../api/policies.ts';
 import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { policies as text } from '../../text/en/policies.ts';
 import { Courses } from '../../ui/courses.tsx';
-import { Checkbox, TextField } from '../../ui/field.tsx';
+import { Checkbox } from '../../ui/field.tsx';
+import { Form } from '../../ui/form.tsx';
 import { Small } from '../../ui/mark.tsx';
+import { NameField } from '../../ui/name-field.tsx';
 import { Page } from '../../ui/page.tsx';
-import { fieldError, Problem } from '../../ui/problem.tsx';
+import { Problem } from '../../ui/problem.tsx';
 import { SaveBar } from '../../ui/save-bar.tsx';
 import { DifferenceLine, DifferenceSection } from '../difference/difference.tsx';
 import { TryRequest } from '../difference/try-request.tsx';
@@ -29,21 +32,20 @@ export function NewPolicy() {
   const { from } = useSearch({ from: '/inside/new-policy' });
   return (
     <Page title={text.create} crumb={<Link to="/policies">{text.crumb}</Link>}>
-      {from === undefined ? <Form key="empty" start={EMPTY_POLICY} /> : <Copy key={from} from={from} />}
+      {from === undefined ? <NewForm key="empty" start={EMPTY_POLICY} /> : <Copy key={from} from={from} />}
     </Page>
   );
 }
 
 function Copy({ from }: { readonly from: string }) {
   const loaded = usePolicy(from);
-  if (loaded.data !== undefined) return <Form start={fieldsOf(loaded.data.data)} />;
+  if (loaded.data !== undefined) return <NewForm start={fieldsOf(loaded.data.data)} />;
   return loaded.isError ? <Problem error={loaded.error} onRetry={() => void loaded.refetch()} /> : null;
 }
 
-function Form({ start }: { readonly start: PolicyFields }) {
+function NewForm({ start }: { readonly start: PolicyFields }) {
   const { id: tenant, client } = useTenant();
   const tenantZone = useTenantZone();
-  const queries = useQueryClient();
   const navigate = useNavigate();
   const denied = useDenied('admin:policies');
   const { platform_admin: isPlatformAdmin } = useMe();
@@ -53,45 +55,24 @@ function Form({ start }: { readonly start: PolicyFields }) {
     send: ({ name, global, ...fields }, query) =>
       client.request('POST', '/v1/iam/policies', { body: newPolicyOf(name, fields, global), query }),
     onCreated: async (policy) => {
-      await policiesChanged(queries, tenant);
+      await changed(tenant, 'policies');
       void navigate({ to: '/policies/$name', params: { name: policy.name } });
     },
   });
   const { draft, set, error } = create;
   const { name, global: isGlobal, ...fields } = draft;
   const zone = isGlobal ? undefined : tenantZone;
-  const isTaken = error instanceof ProblemError && error.code === 'already_exists';
   const isLockOut = error instanceof ProblemError && error.code === 'would_lock_out';
-  const malformed = name === '' || isPolicyName(name) ? undefined : text.nameFault;
+  const wrongName = name === '' ? text.nameNeeded : isName(name) ? undefined : text.nameFault;
   const fault = faultOf(draft);
-  const proposal = { policies: [newPolicyOf(isPolicyName(name) ? name : UNNAMED, fields, isGlobal)] };
+  const proposal = { policies: [newPolicyOf(wrongName === undefined ? name : UNNAMED, fields, isGlobal)] };
   const difference = useDifference(draft.actions.length === 0 ? undefined : proposal, fault);
   return (
     <div className={styles.editor}>
       <Courses
         main={
-          <form
-            className={styles.form}
-            onSubmit={(event) => {
-              event.preventDefault();
-              if (isPolicyName(name) && fault === undefined) create.save();
-            }}
-          >
-            <TextField
-              label={text.name}
-              value={name}
-              onChange={(value) => {
-                set({ name: value });
-                if (isTaken) create.reset();
-              }}
-              hint={text.nameHint}
-              error={malformed ?? (isTaken ? text.nameTaken : fieldError(error, '/name'))}
-              maxLength={63}
-              autoComplete="off"
-              isMono
-              isRequired
-              autoFocus
-            />
+          <Form className={styles.form} fault={wrongName ?? fault} onSend={() => create.save()}>
+            <NameField value={name} onChange={(value) => set({ name: value })} error={error} texts={text} autoFocus />
             {isPlatformAdmin ? (
               <div>
                 <Checkbox isSelected={isGlobal} onChange={(global) => set({ global })}>
@@ -105,14 +86,14 @@ function Form({ start }: { readonly start: PolicyFields }) {
             <SaveBar
               work={create}
               action={text.creating}
-              disabledReason={denied ?? (name === '' ? text.nameNeeded : malformed) ?? fault}
+              disabledReason={denied ?? wrongName ?? fault}
               refusal={isLockOut ? <LockOut error={error} onForce={() => create.save({ force: true })} /> : undefined}
               onClose={() => void navigate({ to: '/policies' })}
             >
               <DifferenceLine state={difference} />
               <Small>{text.saveSays}</Small>
             </SaveBar>
-          </form>
+          </Form>
         }
         side={
           <>

@@ -1,17 +1,18 @@
 /** One policy: its editor, what it says in words, whom it binds, and what a change would do. */
 
-import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type Policy as PolicyResource, ProblemError } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
-import { policiesChanged, readPolicy, usePolicy, useTenantZone } from '../../api/policies.ts';
+import { readPolicy, usePolicy, useTenantZone } from '../../api/policies.ts';
 import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { policies as text } from '../../text/en/policies.ts';
 import { Button } from '../../ui/button.tsx';
 import { Courses } from '../../ui/courses.tsx';
 import { Facts } from '../../ui/facts.tsx';
+import { Form } from '../../ui/form.tsx';
 import { Small } from '../../ui/mark.tsx';
 import { Notices } from '../../ui/notices.tsx';
 import { Page, SectionHead } from '../../ui/page.tsx';
@@ -82,7 +83,6 @@ interface EditorProps {
 function Editor({ loaded, denied }: EditorProps) {
   const tenant = useTenant();
   const zone = useTenantZone();
-  const queries = useQueryClient();
   const { name, global: isGlobal } = loaded.data;
   const edit = useEdit<PolicyResource, PolicyFields>({
     form: `policy ${name}`,
@@ -98,7 +98,7 @@ function Editor({ loaded, denied }: EditorProps) {
       });
       return { data, etag };
     },
-    onSaved: () => void policiesChanged(queries, tenant.id),
+    onSaved: () => void changed(tenant.id, 'policies'),
   });
   const { base: saved, draft, set, error } = edit;
   const fault = faultOf(draft);
@@ -110,13 +110,7 @@ function Editor({ loaded, denied }: EditorProps) {
     <div className={styles.editor}>
       <Courses
         main={
-          <form
-            className={styles.form}
-            onSubmit={(event) => {
-              event.preventDefault();
-              if (fault === undefined) edit.save();
-            }}
-          >
+          <Form className={styles.form} fault={fault} onSend={() => edit.save()}>
             <Notices notices={saved.notices} />
             <PolicyForm
               draft={draft}
@@ -136,7 +130,7 @@ function Editor({ loaded, denied }: EditorProps) {
             >
               <DifferenceLine state={difference} />
             </SaveBar>
-          </form>
+          </Form>
         }
         side={
           <>

@@ -1,6 +1,6 @@
 /** The prices that the release proposes, compared with the list in force, to accept one by one or together. */
 
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type PriceProposal, ProblemError, type ProposedPrice } from '../../../../client/index.ts';
@@ -186,7 +186,6 @@ class ListMovedError extends Error {}
 
 /** Writes the list in force with the chosen prices in it, if it is the list that the proposal was compared with. */
 function useAccept({ version }: PriceProposal) {
-  const queries = useQueryClient();
   return useMutation({
     mutationFn: async (chosen: readonly ProposedPrice[]) => {
       const { data, etag } = await readPrices();
@@ -196,7 +195,7 @@ function useAccept({ version }: PriceProposal) {
       await writePrices([...others, ...chosen.map(({ price }) => price)], etag);
       return chosen.length;
     },
-    onSettled: () => pricesChanged(queries),
+    onSettled: () => pricesChanged(),
   });
 }
 

@@ -1,6 +1,5 @@
 /** Adds, changes or removes one price. The server takes the whole list, unless it has changed since it was read. */
 
-import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Price, Prices } from '../../../../client/index.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
@@ -9,14 +8,12 @@ import { common } from '../../text/en/common.ts';
 import { prices as text } from '../../text/en/prices.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
+import { DrawerForm } from '../../ui/drawer-form.tsx';
 import { TextField } from '../../ui/field.tsx';
 import { Small } from '../../ui/mark.tsx';
-import { Drawer } from '../../ui/overlay.tsx';
-import { SaveBar } from '../../ui/save-bar.tsx';
 import { modelFault } from '../rates/rates.ts';
 import styles from './prices.module.css';
 
-const FORM = 'price';
 const AMOUNT = /^(?:0|[1-9]\d{0,11})(?:\.\d{1,9})?$/;
 
 interface PriceFields {
@@ -41,7 +38,6 @@ interface PriceDrawerProps {
 }
 
 export function PriceDrawer({ loaded, edited, model, onClose }: PriceDrawerProps) {
-  const queries = useQueryClient();
   const [isRemoving, setRemoving] = useState(false);
   const [start] = useState(() => ({ ...EMPTY, models: model ?? '' }));
   const edit = useEdit<Prices, PriceFields>({
@@ -58,7 +54,7 @@ export function PriceDrawer({ loaded, edited, model, onClose }: PriceDrawerProps
     },
     onSaved: () => {
       onClose();
-      void pricesChanged(queries);
+      void pricesChanged();
     },
   });
   const { draft, set, base } = edit;
@@ -78,30 +74,16 @@ export function PriceDrawer({ loaded, edited, model, onClose }: PriceDrawerProps
     />
   );
   return (
-    <Drawer
-      title={edited === undefined ? text.newTitle : text.editOf(edited)}
-      onClose={onClose}
-      foot={
-        <SaveBar
-          work={edit}
-          form={FORM}
-          action={text.save}
-          disabledReason={missing}
-          comparable={({ prices }) => prices.find(({ models }) => models === edited) ?? null}
-          onClose={onClose}
-        >
-          {edited === undefined ? null : <Button onPress={() => setRemoving(true)}>{text.remove}</Button>}
-        </SaveBar>
-      }
-    >
-      <form
+    <>
+      <DrawerForm
+        title={edited === undefined ? text.newTitle : text.editOf(edited)}
+        work={edit}
+        action={text.save}
+        fault={missing}
+        comparable={({ prices }) => prices.find(({ models }) => models === edited) ?? null}
+        onClose={onClose}
+        acts={edited === undefined ? null : <Button onPress={() => setRemoving(true)}>{text.remove}</Button>}
         noValidate
-        id={FORM}
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (missing === undefined) edit.save();
-        }}
       >
         <TextField
           label={text.models}
@@ -124,11 +106,11 @@ export function PriceDrawer({ loaded, edited, model, onClose }: PriceDrawerProps
           {amount('cache_write', text.cacheWrite, true)}
         </div>
         <Small>{text.saveSays}</Small>
-      </form>
+      </DrawerForm>
       {isRemoving && edited !== undefined ? (
         <Remove loaded={loaded} removed={edited} onClose={() => setRemoving(false)} onRemoved={onClose} />
       ) : null}
-    </Drawer>
+    </>
   );
 }
 
@@ -140,7 +122,6 @@ interface RemoveProps {
 }
 
 function Remove({ loaded, removed, onClose, onRemoved }: RemoveProps) {
-  const queries = useQueryClient();
   return (
     <Confirm
       title={text.removeTitle(removed)}
@@ -150,14 +131,14 @@ function Remove({ loaded, removed, onClose, onRemoved }: RemoveProps) {
         try {
           await writePrices(kept, loaded.etag);
         } catch (error) {
-          void pricesChanged(queries);
+          void pricesChanged();
           throw error;
         }
       }}
       onClose={onClose}
       onDone={async () => {
         onRemoved();
-        await pricesChanged(queries);
+        await pricesChanged();
       }}
     >
       <p>{text.removeSays}</p>

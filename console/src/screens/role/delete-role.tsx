@@ -3,9 +3,9 @@
  * it from all.
  */
 
-import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { ProblemError } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { useTenant } from '../../api/session.ts';
 import { roles as text } from '../../text/en/roles.ts';
 import { Confirm } from '../../ui/confirm.tsx';
@@ -13,7 +13,7 @@ import { Note } from '../../ui/mark.tsx';
 import { Refused } from '../../ui/refused.tsx';
 import { DifferenceOfDelete } from '../difference/difference.tsx';
 import { useDifference } from '../difference/use-difference.ts';
-import { rolesChanged, useHolders } from './queries.ts';
+import { useHolders } from './queries.ts';
 
 interface DeleteRoleProps {
   readonly name: string;
@@ -22,7 +22,6 @@ interface DeleteRoleProps {
 
 export function DeleteRole({ name, onClose }: DeleteRoleProps) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const navigate = useNavigate();
   const difference = useDifference({ remove: { roles: [name] } });
   return (
@@ -37,7 +36,7 @@ export function DeleteRole({ name, onClose }: DeleteRoleProps) {
       onClose={onClose}
       onDone={async () => {
         await navigate({ to: '/roles' });
-        await rolesChanged(queries, tenant);
+        await changed(tenant, 'roles');
       }}
       refusal={(error) =>
         error instanceof ProblemError && error.code === 'in_use' ? <InUse name={name} /> : <Refused error={error} />

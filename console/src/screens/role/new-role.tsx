@@ -1,15 +1,15 @@
 /** Creates a role, empty or as another one is. */
 
-import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { ProblemError } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { useCreation } from '../../api/edit.ts';
-import { isRoleName } from '../../api/roles.ts';
+import { isName } from '../../api/names.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { roles as text } from '../../text/en/roles.ts';
-import { TextField } from '../../ui/field.tsx';
+import { Form } from '../../ui/form.tsx';
+import { NameField } from '../../ui/name-field.tsx';
 import { Page } from '../../ui/page.tsx';
-import { fieldError, Problem } from '../../ui/problem.tsx';
+import { Problem } from '../../ui/problem.tsx';
 import { SaveBar } from '../../ui/save-bar.tsx';
 import { type RoleFields, RoleForm } from './fields.tsx';
 import { useRole } from './queries.ts';
@@ -22,20 +22,19 @@ export function NewRole() {
   const { from } = useSearch({ from: '/inside/new-role' });
   return (
     <Page title={text.create} crumb={<Link to="/roles">{text.crumb}</Link>}>
-      {from === undefined ? <Form key="empty" start={EMPTY} /> : <Copy key={from} from={from} />}
+      {from === undefined ? <NewForm key="empty" start={EMPTY} /> : <Copy key={from} from={from} />}
     </Page>
   );
 }
 
 function Copy({ from }: { readonly from: string }) {
   const loaded = useRole(from);
-  if (loaded.data !== undefined) return <Form start={fieldsOf(loaded.data.data)} />;
+  if (loaded.data !== undefined) return <NewForm start={fieldsOf(loaded.data.data)} />;
   return loaded.isError ? <Problem error={loaded.error} onRetry={() => void loaded.refetch()} /> : null;
 }
 
-function Form({ start }: { readonly start: RoleFields }) {
+function NewForm({ start }: { readonly start: RoleFields }) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const navigate = useNavigate();
   const denied = useDenied('admin:roles');
   const create = useCreation({
@@ -43,37 +42,15 @@ function Form({ start }: { readonly start: RoleFields }) {
     start: { ...start, name: '' },
     send: (role) => client.roles.create(role),
     onCreated: async (role) => {
-      await queries.invalidateQueries({ queryKey: [tenant, 'roles'] });
+      await changed(tenant, 'roles');
       void navigate({ to: '/roles/$name', params: { name: role.name } });
     },
   });
   const { draft, set, error } = create;
   const { name } = draft;
-  const isTaken = error instanceof ProblemError && error.code === 'already_exists';
-  const malformed = name === '' || isRoleName(name) ? undefined : text.nameFault;
   return (
-    <form
-      className={styles.form}
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (isRoleName(name)) create.save();
-      }}
-    >
-      <TextField
-        label={text.name}
-        value={name}
-        onChange={(value) => {
-          set({ name: value });
-          if (isTaken) create.reset();
-        }}
-        hint={text.nameHint}
-        error={malformed ?? (isTaken ? text.nameTaken : fieldError(error, '/name'))}
-        maxLength={63}
-        autoComplete="off"
-        isMono
-        isRequired
-        autoFocus
-      />
+    <Form className={styles.form} fault={isName(name) ? undefined : text.nameFault} onSend={() => create.save()}>
+      <NameField value={name} onChange={(value) => set({ name: value })} error={error} texts={text} autoFocus />
       <RoleForm draft={draft} set={set} error={error} />
       <SaveBar
         work={create}
@@ -81,6 +58,6 @@ function Form({ start }: { readonly start: RoleFields }) {
         disabledReason={denied}
         onClose={() => void navigate({ to: '/roles' })}
       />
-    </form>
+    </Form>
   );
 }

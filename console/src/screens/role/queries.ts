@@ -1,6 +1,6 @@
 /** One role, with the ETag that an edit sends. */
 
-import { type QueryClient, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import type { Role } from '../../../../client/index.ts';
 import type { Tagged } from '../../api/edit.ts';
 import { type Tenant, useTenant } from '../../api/session.ts';
@@ -16,12 +16,6 @@ export function useRole(name: string) {
     queryKey: [tenant.id, 'role', name],
     queryFn: ({ signal }) => readRole(tenant, name, signal),
   });
-}
-
-/** Invalidates every query that shows roles. */
-export async function rolesChanged(queries: QueryClient, tenant: string): Promise<void> {
-  const keys = [[tenant, 'roles'], [tenant, 'role'], [tenant, 'users'], [tenant, 'user'], [tenant, 'audit'], ['me']];
-  await Promise.all(keys.map((queryKey) => queries.invalidateQueries({ queryKey })));
 }
 
 /** How many users have the role, by hand or by the directory. */

@@ -1,15 +1,16 @@
 /** One role: its permissions, its holders and its policies. Built-in roles are read-only. */
 
-import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Role as RoleResource } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { roles as text } from '../../text/en/roles.ts';
 import { Button } from '../../ui/button.tsx';
 import { Courses } from '../../ui/courses.tsx';
+import { Form } from '../../ui/form.tsx';
 import { Note } from '../../ui/mark.tsx';
 import { Notices } from '../../ui/notices.tsx';
 import { Page } from '../../ui/page.tsx';
@@ -19,7 +20,7 @@ import { DifferenceLine, DifferenceSection } from '../difference/difference.tsx'
 import { useDifference } from '../difference/use-difference.ts';
 import { DeleteRole } from './delete-role.tsx';
 import { orderedConstraints, type RoleFields, RoleForm } from './fields.tsx';
-import { readRole, rolesChanged, useRole } from './queries.ts';
+import { readRole, useRole } from './queries.ts';
 import styles from './role.module.css';
 import { Side } from './side.tsx';
 
@@ -98,7 +99,6 @@ function Builtin({ role }: { readonly role: RoleResource }) {
 
 function Editor({ loaded }: { readonly loaded: Tagged<RoleResource> }) {
   const tenant = useTenant();
-  const queries = useQueryClient();
   const denied = useDenied('admin:roles');
   const { name } = loaded.data;
   const edit = useEdit<RoleResource, RoleFields>({
@@ -110,7 +110,7 @@ function Editor({ loaded }: { readonly loaded: Tagged<RoleResource> }) {
       const { data, etag } = await tenant.client.send('PUT', '/v1/iam/roles/{name}', { path: { name }, body, ifMatch });
       return { data, etag };
     },
-    onSaved: () => void rolesChanged(queries, tenant.id),
+    onSaved: () => void changed(tenant.id, 'roles'),
   });
   const { draft, set, error } = edit;
   const isRuleChanged = ruleOf(draft) !== ruleOf(fieldsOf(edit.base));
@@ -118,13 +118,7 @@ function Editor({ loaded }: { readonly loaded: Tagged<RoleResource> }) {
   const notices = edit.base.notices?.filter(({ pattern }) => pattern === null || draft.permissions.includes(pattern));
   const noted = (notices ?? []).flatMap(({ pattern }) => pattern ?? []);
   return (
-    <form
-      className={styles.form}
-      onSubmit={(event) => {
-        event.preventDefault();
-        edit.save();
-      }}
-    >
+    <Form className={styles.form} onSend={() => edit.save()}>
       <Notices notices={notices} />
       <RoleForm draft={draft} set={set} error={error} noted={noted} />
       <DifferenceSection state={difference} />
@@ -136,6 +130,6 @@ function Editor({ loaded }: { readonly loaded: Tagged<RoleResource> }) {
       >
         <DifferenceLine state={difference} />
       </SaveBar>
-    </form>
+    </Form>
   );
 }

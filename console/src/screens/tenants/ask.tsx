@@ -2,7 +2,6 @@
  * The confirmation before a tenant is suspended, activated or deleted. The dialog shows a rejection with the next step.
  */
 
-import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ProblemError, type Tenant } from '../../../../client/index.ts';
@@ -27,7 +26,6 @@ const TITLES = { suspend: text.suspendTitle, activate: text.activateTitle, delet
 
 export function TenantAsk({ tenant: { id, name }, kind, onClose }: TenantAskProps) {
   const actingIn = useTenant().id;
-  const queries = useQueryClient();
   return (
     <Confirm
       title={TITLES[kind](name)}
@@ -37,7 +35,7 @@ export function TenantAsk({ tenant: { id, name }, kind, onClose }: TenantAskProp
       perform={(force) => doneTo(kind, id, force)}
       force={{ code: 'would_lock_out', action: text.force }}
       onClose={onClose}
-      onDone={() => tenantChanged(queries, actingIn, id)}
+      onDone={() => tenantChanged(actingIn, id)}
       refusal={(error) => (
         <>
           <Problem error={error} />

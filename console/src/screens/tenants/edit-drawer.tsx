@@ -1,6 +1,6 @@
 /** One tenant: what it uses, and what may be changed about it. */
 
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import type { Tenant } from '../../../../client/index.ts';
 import { client } from '../../api/client.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
@@ -8,22 +8,19 @@ import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { tenants as text } from '../../text/en/tenants.ts';
 import { Button } from '../../ui/button.tsx';
+import { DrawerForm } from '../../ui/drawer-form.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { Id, Skeleton, State } from '../../ui/mark.tsx';
 import { Drawer } from '../../ui/overlay.tsx';
 import { Problem } from '../../ui/problem.tsx';
-import { SaveBar } from '../../ui/save-bar.tsx';
 import { Moment } from '../../ui/time.tsx';
 import { ratesFault } from '../rates/rates.ts';
 import { Limits } from '../usage/limits.tsx';
 import { TenantFields } from './fields.tsx';
 import { changesOf, formOf, type TenantForm } from './form.ts';
 import { tenantChanged } from './load.ts';
-import styles from './tenants.module.css';
 
 const TENANT = '/v1/iam/tenants/{id}';
-const FORM = 'tenant';
-
 async function readTenant(id: string, signal?: AbortSignal): Promise<Tagged<Tenant>> {
   const { data, etag } = await client.send('GET', TENANT, { path: { id }, signal });
   return { data, etag };
@@ -54,7 +51,6 @@ export function EditDrawer({ id, ...does }: EditDrawerProps) {
 
 function Editor({ loaded, onClose, onAct }: Omit<EditDrawerProps, 'id'> & { readonly loaded: Tagged<Tenant> }) {
   const actingIn = useTenant().id;
-  const queries = useQueryClient();
   const { id } = loaded.data;
   const edit = useEdit<Tenant, TenantForm>({
     form: `tenant ${id}`,
@@ -65,48 +61,40 @@ function Editor({ loaded, onClose, onAct }: Omit<EditDrawerProps, 'id'> & { read
       const { data, etag } = await client.send('PUT', TENANT, { path: { id }, body: changesOf(changes), ifMatch });
       return { data, etag };
     },
-    onSaved: () => void tenantChanged(queries, actingIn, id),
+    onSaved: () => void tenantChanged(actingIn, id),
   });
   const missing = ratesFault(edit.draft.rate_limits) ?? (edit.isChanged ? undefined : common.noChange);
   const { name, status, created_at: createdAt, updated_at: updatedAt } = edit.base;
   return (
-    <Drawer
+    <DrawerForm
       title={name}
+      work={edit}
+      action={common.save}
+      saved={text.saved}
+      fault={missing}
+      comparable={comparable}
       onClose={onClose}
-      foot={
-        <SaveBar
-          work={edit}
-          form={FORM}
-          action={common.save}
-          saved={text.saved}
-          disabledReason={missing}
-          comparable={comparable}
-          onClose={onClose}
-        >
-          <Button onPress={() => onAct(id)}>{text.actIn}</Button>
-        </SaveBar>
+      acts={<Button onPress={() => onAct(id)}>{text.actIn}</Button>}
+      above={
+        <>
+          {' '}
+          <Facts
+            facts={[
+              { name: text.id, value: <Id value={id} shown={id} /> },
+              {
+                name: text.state,
+                value: <State tone={status === 'active' ? 'good' : 'off'}>{text.states[status]}</State>,
+              },
+              { name: text.created, value: <Moment time={createdAt} /> },
+              { name: text.changed, value: <Moment time={updatedAt} /> },
+            ]}
+          />
+          <Limits of={id} />
+        </>
       }
     >
-      <Facts
-        facts={[
-          { name: text.id, value: <Id value={id} shown={id} /> },
-          { name: text.state, value: <State tone={status === 'active' ? 'good' : 'off'}>{text.states[status]}</State> },
-          { name: text.created, value: <Moment time={createdAt} /> },
-          { name: text.changed, value: <Moment time={updatedAt} /> },
-        ]}
-      />
-      <Limits of={id} />
-      <form
-        id={FORM}
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (missing === undefined) edit.save();
-        }}
-      >
-        <TenantFields form={edit.draft} onChange={edit.set} error={edit.error} />
-      </form>
-    </Drawer>
+      <TenantFields form={edit.draft} onChange={edit.set} error={edit.error} />
+    </DrawerForm>
   );
 }
 

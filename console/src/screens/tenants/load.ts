@@ -1,7 +1,7 @@
 /** Where the rows of the list come from, and what else shows a tenant. */
 
-import type { QueryClient } from '@tanstack/react-query';
 import type { TenantList } from '../../../../client/index.ts';
+import { invalidate } from '../../api/changed.ts';
 import { client } from '../../api/client.ts';
 import type { SearchText } from '../../api/search-text.ts';
 import type { TenantsSearch } from './search.ts';
@@ -32,7 +32,6 @@ export function tenantsKey(actingIn: string): readonly string[] {
 }
 
 /** Has everything asked again that shows the tenant. */
-export async function tenantChanged(queries: QueryClient, actingIn: string, id: string): Promise<void> {
-  const keys = [tenantsKey(actingIn), ['tenants'], [id, 'tenant'], [id, 'limits'], [actingIn, 'audit']];
-  await Promise.all(keys.map((queryKey) => queries.invalidateQueries({ queryKey })));
+export function tenantChanged(actingIn: string, id: string): Promise<void> {
+  return invalidate([tenantsKey(actingIn), ['tenants'], [id, 'tenant'], [id, 'limits'], [actingIn, 'audit']]);
 }

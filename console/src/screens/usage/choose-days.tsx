@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { usage as text } from '../../text/en/usage.ts';
 import { Button } from '../../ui/button.tsx';
 import { TextField } from '../../ui/field.tsx';
+import { Form } from '../../ui/form.tsx';
 import { type Days, lastDays, lengthOf, MAX_DAYS } from './month.ts';
 import styles from './usage.module.css';
 
@@ -22,13 +23,7 @@ export function ChooseDays({ now, days, onChoose }: ChooseDaysProps) {
   const wrong =
     Number.isNaN(length) || length < 1 ? text.daysBackwards : length > MAX_DAYS ? text.daysMany(MAX_DAYS) : undefined;
   return (
-    <form
-      className={styles.choose}
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (wrong === undefined) onChoose({ from, to });
-      }}
-    >
+    <Form className={styles.choose} fault={wrong} onSend={() => onChoose({ from, to })}>
       <div className={styles.spans}>
         {SPANS.map((span) => (
           <Button key={span} small onPress={() => onChoose(lastDays(span, now))}>
@@ -41,6 +36,6 @@ export function ChooseDays({ now, days, onChoose }: ChooseDaysProps) {
       <Button type="submit" tone="primary" disabledReason={wrong}>
         {text.showDays}
       </Button>
-    </form>
+    </Form>
   );
 }

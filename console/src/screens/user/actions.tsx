@@ -3,6 +3,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { User } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { users as text } from '../../text/en/users.ts';
@@ -13,7 +14,6 @@ import { Ask, Menu } from '../../ui/overlay.tsx';
 import { Refused } from '../../ui/refused.tsx';
 import { SetupLink } from '../users/setup-link.tsx';
 import { Deactivate, DeleteUser, EndSessions, ResetOwn } from './confirm.tsx';
-import { userChanged } from './queries.ts';
 
 type Asking = 'deactivate' | 'end' | 'delete' | 'reset';
 
@@ -31,7 +31,7 @@ export function Actions({ user, onEdit }: { readonly user: User; readonly onEdit
   });
   const activate = useMutation({
     mutationFn: () => client.users.activate(user.id),
-    onSuccess: () => userChanged(queries, tenant, user.id),
+    onSuccess: () => changed(tenant, 'users', user.id),
   });
   const failed = reset.isError && asking !== 'reset' ? reset : activate.isError ? activate : undefined;
   return (

@@ -1,9 +1,9 @@
 /** The questions before a user's access ends: what will happen, and a refusal in its place. */
 
-import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import type { User } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { useTenant } from '../../api/session.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Confirm } from '../../ui/confirm.tsx';
@@ -11,7 +11,6 @@ import { TextField } from '../../ui/field.tsx';
 import { Small } from '../../ui/mark.tsx';
 import { fieldError } from '../../ui/problem.tsx';
 import { Refused } from '../../ui/refused.tsx';
-import { userChanged } from './queries.ts';
 
 interface QuestionProps {
   readonly user: User;
@@ -29,13 +28,12 @@ interface UserConfirmProps extends QuestionProps {
 
 function UserConfirm({ user, onDone, ...props }: UserConfirmProps) {
   const tenant = useTenant().id;
-  const queries = useQueryClient();
   return (
     <Confirm
       {...props}
       onDone={async () => {
         onDone?.();
-        await userChanged(queries, tenant, user.id);
+        await changed(tenant, 'users', user.id);
       }}
     />
   );

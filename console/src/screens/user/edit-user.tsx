@@ -1,9 +1,8 @@
 /** Changes what is written about a user and the roles given by hand. Only changed members are sent, with the ETag. */
 
-import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { User } from '../../../../client/index.ts';
-import { ProblemError } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
 import { METADATA_BOUNDS, metadataFault, metadataOf, pairsIn } from '../../api/metadata.ts';
 import { useMe, useTenant } from '../../api/session.ts';
@@ -11,19 +10,15 @@ import { common } from '../../text/en/common.ts';
 import { metadata as metadataText } from '../../text/en/metadata.ts';
 import { permissions as words } from '../../text/en/permissions.ts';
 import { users as text } from '../../text/en/users.ts';
+import { DrawerForm } from '../../ui/drawer-form.tsx';
 import { TextField } from '../../ui/field.tsx';
-import { Drawer } from '../../ui/overlay.tsx';
 import { type Pair, PairsField } from '../../ui/pairs-field.tsx';
-import { fieldError } from '../../ui/problem.tsx';
-import { SaveBar } from '../../ui/save-bar.tsx';
+import { fieldError, isTaken } from '../../ui/problem.tsx';
 import { type RateFields, rateMembers, ratesFault, ratesOf } from '../rates/rates.ts';
 import { RatesField } from '../rates/rates-field.tsx';
 import { RolePicker } from '../users/role-picker.tsx';
 import { IdentitiesField, type Identity } from './identities-field.tsx';
-import { readUser, userChanged } from './queries.ts';
-import styles from './user.module.css';
-
-const FORM = 'edit-user';
+import { readUser } from './queries.ts';
 
 interface Fields {
   readonly email: string;
@@ -50,7 +45,6 @@ function fieldsOf({ email, name, department, roles, rate_limits: rates, metadata
 
 export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; readonly onClose: () => void }) {
   const tenant = useTenant();
-  const queries = useQueryClient();
   const isOwn = useMe().id === loaded.data.id;
   const [password, setPassword] = useState('');
   const { id } = loaded.data;
@@ -74,7 +68,7 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
     },
     onSaved: () => {
       setPassword('');
-      void userChanged(queries, tenant.id, id);
+      void changed(tenant.id, 'users', id);
     },
   });
   const { draft, set, error } = edit;
@@ -89,100 +83,84 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
   const before = fieldsOf(edit.base);
   const isProofChanged =
     draft.email !== before.email || JSON.stringify(draft.identities) !== JSON.stringify(before.identities);
-  const isTaken = error instanceof ProblemError && error.code === 'already_exists';
   const errorOf = (pointer: string): string | undefined => fieldError(error, pointer);
   return (
-    <Drawer
+    <DrawerForm
       title={text.editOf(name)}
+      work={edit}
+      action={common.save}
+      fault={fault ?? (edit.isChanged ? undefined : common.noChange)}
       onClose={onClose}
-      foot={
-        <SaveBar
-          work={edit}
-          form={FORM}
-          action={common.save}
-          disabledReason={fault ?? (edit.isChanged ? undefined : common.noChange)}
-          onClose={onClose}
-        />
-      }
     >
-      <form
-        id={FORM}
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (fault === undefined) edit.save();
-        }}
-      >
+      <TextField
+        label={text.name}
+        value={draft.name}
+        onChange={(value) => set({ name: value })}
+        error={errorOf('/name')}
+        hint={isKept ? text.keptByDirectory : undefined}
+        isDisabled={isKept}
+        maxLength={200}
+        isRequired
+      />
+      <TextField
+        label={text.email}
+        type="email"
+        value={draft.email}
+        onChange={(value) => set({ email: value })}
+        error={isTaken(error) ? text.emailTaken : errorOf('/email')}
+        hint={isKept ? text.keptByDirectory : undefined}
+        isDisabled={isKept}
+        autoComplete="off"
+        maxLength={254}
+        isRequired={source === 'local'}
+      />
+      {isOwn && isProofChanged ? (
         <TextField
-          label={text.name}
-          value={draft.name}
-          onChange={(value) => set({ name: value })}
-          error={errorOf('/name')}
-          hint={isKept ? text.keptByDirectory : undefined}
-          isDisabled={isKept}
-          maxLength={200}
+          label={text.currentPassword}
+          type="password"
+          value={password}
+          onChange={setPassword}
+          error={errorOf('/current_password')}
+          hint={text.currentPasswordHint}
+          autoComplete="current-password"
           isRequired
         />
-        <TextField
-          label={text.email}
-          type="email"
-          value={draft.email}
-          onChange={(value) => set({ email: value })}
-          error={isTaken ? text.emailTaken : errorOf('/email')}
-          hint={isKept ? text.keptByDirectory : undefined}
-          isDisabled={isKept}
-          autoComplete="off"
-          maxLength={254}
-          isRequired={source === 'local'}
-        />
-        {isOwn && isProofChanged ? (
-          <TextField
-            label={text.currentPassword}
-            type="password"
-            value={password}
-            onChange={setPassword}
-            error={errorOf('/current_password')}
-            hint={text.currentPasswordHint}
-            autoComplete="current-password"
-            isRequired
-          />
-        ) : null}
-        <TextField
-          label={text.department}
-          value={draft.department}
-          onChange={(value) => set({ department: value })}
-          error={errorOf('/department')}
-          maxLength={200}
-          isOptional
-        />
-        <RolePicker
-          label={text.roles}
-          note={text.byHand}
-          selected={draft.roles}
-          onChange={(roles) => set({ roles: roles.toSorted() })}
-          error={errorOf('/roles')}
-          below={given.length === 0 ? undefined : given.join(' ')}
-        />
-        <RatesField
-          level="user"
-          rates={draft.rate_limits}
-          onChange={(rates) => set({ rate_limits: rates })}
-          error={errorOf('/rate_limits')}
-        />
-        <PairsField
-          label={metadataText.label}
-          hint={metadataText.hint}
-          pairs={draft.metadata}
-          onChange={(metadata) => set({ metadata })}
-          error={metadataFault(draft.metadata) ?? errorOf('/metadata')}
-          {...METADATA_BOUNDS}
-        />
-        <IdentitiesField
-          identities={draft.identities}
-          onChange={(identities) => set({ identities })}
-          error={errorOf('/identities')}
-        />
-      </form>
-    </Drawer>
+      ) : null}
+      <TextField
+        label={text.department}
+        value={draft.department}
+        onChange={(value) => set({ department: value })}
+        error={errorOf('/department')}
+        maxLength={200}
+        isOptional
+      />
+      <RolePicker
+        label={text.roles}
+        note={text.byHand}
+        selected={draft.roles}
+        onChange={(roles) => set({ roles: roles.toSorted() })}
+        error={errorOf('/roles')}
+        below={given.length === 0 ? undefined : given.join(' ')}
+      />
+      <RatesField
+        level="user"
+        rates={draft.rate_limits}
+        onChange={(rates) => set({ rate_limits: rates })}
+        error={errorOf('/rate_limits')}
+      />
+      <PairsField
+        label={metadataText.label}
+        hint={metadataText.hint}
+        pairs={draft.metadata}
+        onChange={(metadata) => set({ metadata })}
+        error={metadataFault(draft.metadata) ?? errorOf('/metadata')}
+        {...METADATA_BOUNDS}
+      />
+      <IdentitiesField
+        identities={draft.identities}
+        onChange={(identities) => set({ identities })}
+        error={errorOf('/identities')}
+      />
+    </DrawerForm>
   );
 }

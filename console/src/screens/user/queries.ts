@@ -1,6 +1,6 @@
 /** One user, with the ETag that an edit sends. */
 
-import { type QueryClient, queryOptions, useQuery } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import type { User } from '../../../../client/index.ts';
 import type { Tagged } from '../../api/edit.ts';
 import { type Tenant, useTenant } from '../../api/session.ts';
@@ -46,19 +46,4 @@ export function useCounts(id: string): { readonly keys: string | undefined; read
 function countOf(page: { readonly total?: number; readonly total_exceeds?: number } | undefined): string | undefined {
   const total = page?.total ?? page?.total_exceeds;
   return total === undefined ? undefined : common.total(total, page?.total === undefined);
-}
-
-/** Invalidates every query that shows the user. */
-export async function userChanged(queries: QueryClient, tenant: string, id: string): Promise<void> {
-  await Promise.all(
-    [
-      [tenant, 'users'],
-      [tenant, 'user', id],
-      sessionsOf(tenant, id),
-      [tenant, 'name', id],
-      [tenant, 'audit'],
-      [tenant, 'keys'],
-      ['me'],
-    ].map((queryKey) => queries.invalidateQueries({ queryKey })),
-  );
 }

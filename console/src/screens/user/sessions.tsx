@@ -1,8 +1,9 @@
 /** Where a user is signed in; an administrator ends one session, or all. */
 
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { User } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { useList } from '../../api/list.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { users as text } from '../../text/en/users.ts';
@@ -12,14 +13,13 @@ import { SectionHead } from '../../ui/page.tsx';
 import { Refused } from '../../ui/refused.tsx';
 import { SessionList } from '../../ui/session-list.tsx';
 import { EndSessions } from './confirm.tsx';
-import { sessionsOf, userChanged } from './queries.ts';
+import { sessionsOf } from './queries.ts';
 import styles from './user.module.css';
 
 const PAGE = 50;
 
 export function Sessions({ user }: { readonly user: User }) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const denied = useDenied('admin:users');
   const [state, setState] = useState<'idle' | 'asking' | 'ended'>('idle');
   const list = useList<'/v1/iam/users/{id}/sessions'>([...sessionsOf(tenant, user.id), 'list'], (cursor, signal) =>
@@ -31,7 +31,7 @@ export function Sessions({ user }: { readonly user: User }) {
   );
   const end = useMutation({
     mutationFn: (session: string) => client.users.endSession(user.id, session),
-    onSettled: () => userChanged(queries, tenant, user.id),
+    onSettled: () => changed(tenant, 'users', user.id),
   });
   const isEmpty = list.kind === 'loaded' && list.rows.length === 0;
   return (

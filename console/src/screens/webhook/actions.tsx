@@ -1,11 +1,11 @@
 /** The actions on a webhook. */
 
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Webhook } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { useTenant } from '../../api/session.ts';
-import { webhooksChanged } from '../../api/webhooks.ts';
 import { common } from '../../text/en/common.ts';
 import { webhooks as text } from '../../text/en/webhooks.ts';
 import buttonStyles from '../../ui/button.module.css';
@@ -21,17 +21,16 @@ type Asking = 'switch' | 'rotate' | 'delete';
 
 export function Actions({ webhook }: { readonly webhook: Webhook }) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const navigate = useNavigate();
   const [asking, setAsking] = useState<Asking>();
   const [rotated, setRotated] = useState<string>();
   const { id, enabled } = webhook;
   const path = { id };
   const close = (): void => setAsking(undefined);
-  const changed = (): Promise<void> => webhooksChanged(queries, tenant);
+  const reread = (): Promise<void> => changed(tenant, 'webhooks');
   const test = useMutation({
     mutationFn: () => client.request('POST', '/v1/iam/webhooks/{id}/test', { path }),
-    onSettled: changed,
+    onSettled: reread,
   });
   return (
     <>
@@ -57,7 +56,7 @@ export function Actions({ webhook }: { readonly webhook: Webhook }) {
           tone={enabled ? 'danger' : 'primary'}
           perform={() => client.request('PUT', '/v1/iam/webhooks/{id}', { path, body: { enabled: !enabled } })}
           onClose={close}
-          onDone={changed}
+          onDone={reread}
         >
           <p>{enabled ? text.disableSays : text.enableSays}</p>
         </Confirm>
@@ -72,7 +71,7 @@ export function Actions({ webhook }: { readonly webhook: Webhook }) {
             setRotated(secret);
           }}
           onClose={close}
-          onDone={changed}
+          onDone={reread}
         >
           <p>{text.rotateSays}</p>
         </Confirm>
@@ -86,7 +85,7 @@ export function Actions({ webhook }: { readonly webhook: Webhook }) {
           onClose={close}
           onDone={async () => {
             await navigate({ to: '/webhooks' });
-            await changed();
+            await reread();
           }}
         >
           <p>{text.removeSays}</p>

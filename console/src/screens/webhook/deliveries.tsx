@@ -1,10 +1,11 @@
 /** The deliveries of a webhook, with their outcome, and the way to send one again. */
 
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { WebhookDelivery } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { useTenant } from '../../api/session.ts';
-import { useDeliveries, webhooksChanged } from '../../api/webhooks.ts';
+import { useDeliveries } from '../../api/webhooks.ts';
 import { webhooks as text } from '../../text/en/webhooks.ts';
 import { Button } from '../../ui/button.tsx';
 import { Facts } from '../../ui/facts.tsx';
@@ -43,7 +44,6 @@ const COLUMNS: readonly ListColumn<WebhookDelivery>[] = [
 
 export function Deliveries({ id }: { readonly id: string }) {
   const { id: tenant } = useTenant();
-  const queries = useQueryClient();
   const { state, delivery: opened } = useSearch({ from: '/inside/webhooks/$id' });
   const navigate = useNavigate({ from: '/webhooks/$id' });
   const list = useDeliveries(id, state);
@@ -63,7 +63,7 @@ export function Deliveries({ id }: { readonly id: string }) {
             label: text.deliveryStates[value],
           }))}
         />
-        <Button onPress={() => void webhooksChanged(queries, tenant)}>{text.refresh}</Button>
+        <Button onPress={() => void changed(tenant, 'webhooks')}>{text.refresh}</Button>
       </Tools>
       <ListTable
         label={text.deliveries}
@@ -104,13 +104,12 @@ interface DetailsProps {
 
 function Details({ webhook, id, delivery, onClose }: DetailsProps) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const replay = useMutation({
     mutationFn: () =>
       client.request('POST', '/v1/iam/webhooks/{id}/deliveries/{delivery}/replay', {
         path: { id: webhook, delivery: id },
       }),
-    onSettled: () => webhooksChanged(queries, tenant),
+    onSettled: () => changed(tenant, 'webhooks'),
   });
   if (delivery === undefined) {
     return (

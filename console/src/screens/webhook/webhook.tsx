@@ -1,15 +1,16 @@
 /** One webhook: its deliveries, its settings and its record. */
 
-import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { ProblemError, type Webhook as WebhookResource } from '../../../../client/index.ts';
+import type { Webhook as WebhookResource } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
 import { useTenant } from '../../api/session.ts';
-import { readWebhook, useWebhook, webhooksChanged } from '../../api/webhooks.ts';
+import { readWebhook, useWebhook } from '../../api/webhooks.ts';
 import { common } from '../../text/en/common.ts';
 import { webhooks as text } from '../../text/en/webhooks.ts';
 import { Courses } from '../../ui/courses.tsx';
 import { Facts } from '../../ui/facts.tsx';
+import { Form } from '../../ui/form.tsx';
 import { Id, Note, Small } from '../../ui/mark.tsx';
 import { count } from '../../ui/number.ts';
 import { Page, SectionHead } from '../../ui/page.tsx';
@@ -75,7 +76,6 @@ export function Webhook() {
 
 function Editor({ loaded }: { readonly loaded: Tagged<WebhookResource> }) {
   const tenant = useTenant();
-  const queries = useQueryClient();
   const { id } = loaded.data;
   const edit = useEdit<WebhookResource, WebhookFields>({
     form: `webhook ${id}`,
@@ -87,23 +87,15 @@ function Editor({ loaded }: { readonly loaded: Tagged<WebhookResource> }) {
       const { data, etag } = await tenant.client.send('PUT', '/v1/iam/webhooks/{id}', { path: { id }, body, ifMatch });
       return { data, etag };
     },
-    onSaved: () => void webhooksChanged(queries, tenant.id),
+    onSaved: () => void changed(tenant.id, 'webhooks'),
   });
   const { draft, set, error } = edit;
-  const isTaken = error instanceof ProblemError && error.code === 'already_exists';
   const missing = faultOf(draft) ?? (edit.isChanged ? undefined : common.noChange);
   return (
-    <form
-      noValidate
-      className={styles.form}
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (missing === undefined) edit.save();
-      }}
-    >
-      <WebhookForm draft={draft} set={set} error={error} isTaken={isTaken} isNew={false} />
+    <Form noValidate className={styles.form} fault={missing} onSend={() => edit.save()}>
+      <WebhookForm draft={draft} set={set} error={error} isNew={false} />
       <SaveBar work={edit} action={text.save} saved={text.saved} disabledReason={missing} comparable={comparable} />
-    </form>
+    </Form>
   );
 }
 

@@ -1,17 +1,12 @@
 /** Creates a webhook. */
 
-import { useQueryClient } from '@tanstack/react-query';
-import { ProblemError, type WebhookWithSecret } from '../../../../client/index.ts';
+import type { WebhookWithSecret } from '../../../../client/index.ts';
+import { changed } from '../../api/changed.ts';
 import { useCreation } from '../../api/edit.ts';
 import { useTenant } from '../../api/session.ts';
-import { webhooksChanged } from '../../api/webhooks.ts';
 import { webhooks as text } from '../../text/en/webhooks.ts';
-import { Drawer } from '../../ui/overlay.tsx';
-import { SaveBar } from '../../ui/save-bar.tsx';
+import { DrawerForm } from '../../ui/drawer-form.tsx';
 import { changesOf, faultOf, NEW_WEBHOOK, WebhookForm } from './fields.tsx';
-import styles from './webhooks.module.css';
-
-const FORM = 'create-webhook';
 
 interface CreateWebhookProps {
   readonly onClose: () => void;
@@ -20,7 +15,6 @@ interface CreateWebhookProps {
 
 export function CreateWebhook({ onClose, onCreated }: CreateWebhookProps) {
   const { id: tenant, client } = useTenant();
-  const queries = useQueryClient();
   const create = useCreation({
     form: 'new webhook',
     start: NEW_WEBHOOK,
@@ -28,38 +22,14 @@ export function CreateWebhook({ onClose, onCreated }: CreateWebhookProps) {
       client.request('POST', '/v1/iam/webhooks', { body: { ...changesOf({ description }), url: url.trim(), events } }),
     onCreated: async (issued) => {
       onCreated(issued);
-      await webhooksChanged(queries, tenant);
+      await changed(tenant, 'webhooks');
     },
   });
-  const { draft, set, error, reset } = create;
-  const isTaken = error instanceof ProblemError && error.code === 'already_exists';
+  const { draft, set, error } = create;
   const fault = faultOf(draft);
   return (
-    <Drawer
-      title={text.create}
-      onClose={onClose}
-      foot={<SaveBar work={create} form={FORM} action={text.creating} disabledReason={fault} onClose={onClose} />}
-    >
-      <form
-        noValidate
-        id={FORM}
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (fault === undefined) create.save();
-        }}
-      >
-        <WebhookForm
-          draft={draft}
-          set={(change) => {
-            set(change);
-            if (isTaken) reset();
-          }}
-          error={error}
-          isTaken={isTaken}
-          isNew
-        />
-      </form>
-    </Drawer>
+    <DrawerForm title={text.create} work={create} action={text.creating} fault={fault} onClose={onClose} noValidate>
+      <WebhookForm draft={draft} set={set} error={error} isNew />
+    </DrawerForm>
   );
 }

@@ -5,7 +5,7 @@ import type { Webhook } from '../../../../client/index.ts';
 import { webhooks as text } from '../../text/en/webhooks.ts';
 import { TextField } from '../../ui/field.tsx';
 import { PickList } from '../../ui/pick-list.tsx';
-import { fieldError } from '../../ui/problem.tsx';
+import { fieldError, isTaken } from '../../ui/problem.tsx';
 import { eventItems } from './events.ts';
 
 export interface WebhookFields {
@@ -44,11 +44,10 @@ interface WebhookFormProps {
   readonly draft: WebhookFields;
   readonly set: (change: Partial<WebhookFields>) => void;
   readonly error: unknown;
-  readonly isTaken: boolean;
   readonly isNew: boolean;
 }
 
-export function WebhookForm({ draft, set, error, isTaken, isNew }: WebhookFormProps) {
+export function WebhookForm({ draft, set, error, isNew }: WebhookFormProps) {
   const [typed, setTyped] = useState('');
   return (
     <>
@@ -57,7 +56,7 @@ export function WebhookForm({ draft, set, error, isTaken, isNew }: WebhookFormPr
         value={draft.url}
         onChange={(url) => set({ url })}
         hint={text.urlHint}
-        error={isTaken ? text.taken : fieldError(error, '/url')}
+        error={isTaken(error) ? text.taken : fieldError(error, '/url')}
         placeholder="https://hooks.example.com/postern"
         maxLength={MAX_URL}
         autoComplete="off"

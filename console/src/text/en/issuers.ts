@@ -28,7 +28,7 @@ export const issuers = {
     oidc: 'The value of iss, byte for byte: a trailing slash counts.',
     spiffe: 'spiffe:// and the trust domain.',
   },
-  taken: 'Another issuer has this name, or an enabled one has this value of iss.',
+  nameTaken: 'Another issuer has this name, or an enabled one has this value of iss.',
   findIssuer: 'Name of an issuer',
   noneFound: 'No issuer has this in its name.',
   audiences: 'Audiences',
