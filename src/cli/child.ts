@@ -59,9 +59,9 @@ async function work(kind: ProcessKind, order: StartOrder, orders: Orders): Promi
   running.defer(() => server.close());
   boundHeapGrowth();
   report({ kind: 'listening', address: server.address });
-  const reporting = setInterval(() => void reportState(server), REPORT_EVERY_MS);
+  const reporting = setInterval(() => reportState(server), REPORT_EVERY_MS);
   running.defer(() => clearInterval(reporting));
-  await reportState(server);
+  reportState(server);
   await orders.drain;
 }
 
@@ -126,8 +126,8 @@ async function apply(orders: Orders, { request, through }: ApplyRequest): Promis
   report({ kind: 'applied', request });
 }
 
-async function reportState(server: RunningServer): Promise<void> {
-  report({ kind: 'state', reasons: await server.ready(), warnings: server.warnings() });
+function reportState(server: RunningServer): void {
+  report({ kind: 'state', reasons: server.ready(), warnings: server.warnings() });
 }
 
 function report(message: Report): void {

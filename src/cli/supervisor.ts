@@ -70,7 +70,7 @@ export async function startSupervised(
     config.admin.listen,
     startHealthServer({
       listen: config.admin.listen,
-      ready: async () => unready(),
+      ready: unready,
       warnings: () => warnings(pool, kinds, begun),
       metrics: telemetry.metrics.cluster(),
     }),

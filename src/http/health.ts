@@ -4,21 +4,18 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { inTime } from '../concurrency/in-time.ts';
 
 /** Returns the reasons why a replica cannot decide, for the operator. Empty: it is ready. */
-type ReadinessCheck = () => Promise<readonly string[]>;
+type ReadinessCheck = () => readonly string[];
 
 export interface ReadinessParts {
   /** True after the request to stop. */
   readonly draining: () => boolean;
   /**
-   * Resolves when the database responds, and rejects otherwise. Default: no ping. Then the feed's age shows that the
-   * database is unreachable, and the replica is ready while it decides from cached data.
+   * Returns the milliseconds since the last read of the change feed; Infinity before the first. It shows that the
+   * database is unreachable. Until then, the replica is ready and decides from cached data.
    */
-  readonly pingDatabase?: () => Promise<void>;
-  /** Returns the milliseconds since the last read of the change feed; Infinity before the first. */
   readonly feedAgeMs: () => number;
   /** The server trusts no cached data when the feed is older. */
   readonly maxStalenessMs: number;
@@ -29,7 +26,6 @@ export interface ReadinessParts {
 // Not by an import, which loads Node's fetch as well and takes 40 ms of each start.
 const { createServer } = process.getBuiltinModule('node:http');
 
-const PING_TIMEOUT_MS = 2_000;
 const ANSWER_TIMEOUT_MS = 5_000;
 const MAX_CONNECTIONS = 64;
 
@@ -39,15 +35,9 @@ function late(): never {
 
 /** Combines the conditions of readiness. While the process drains, it does not check the others. */
 export function readiness(parts: ReadinessParts): ReadinessCheck {
-  return async () => {
+  return () => {
     if (parts.draining()) return ['draining: the process is stopping'];
     const reasons: string[] = [];
-    try {
-      await inTime(parts.pingDatabase?.() ?? Promise.resolve(), PING_TIMEOUT_MS, late);
-    } catch {
-      // The log has the error. Its text may name hosts and users, so it must not be shown here.
-      reasons.push('database: it does not answer');
-    }
     const ageMs = parts.feedAgeMs();
     if (!(ageMs < parts.maxStalenessMs)) {
       reasons.push(
@@ -65,7 +55,7 @@ interface HealthParts {
   readonly listen: { readonly host: string; readonly port: number };
   readonly ready: ReadinessCheck;
   /** Returns warnings for the operator that do not make the replica unready. Shown in both responses. */
-  readonly warnings?: () => readonly string[];
+  readonly warnings: () => readonly string[];
   readonly metrics: () => Promise<string>;
 }
 
@@ -94,8 +84,8 @@ async function answerTo(parts: HealthParts, request: IncomingMessage): Promise<A
     case '/healthz':
       return json(200, { status: 'ok' });
     case '/readyz': {
-      const reasons = await parts.ready();
-      const warnings = parts.warnings?.() ?? [];
+      const reasons = parts.ready();
+      const warnings = parts.warnings();
       const details = warnings.length === 0 ? {} : { warnings };
       return reasons.length === 0
         ? json(200, { status: 'ready', ...details })
@@ -147,7 +137,8 @@ export async function startHealthServer(parts: HealthParts): Promise<HealthServe
     });
   });
   const bound = server.address();
-  const address = isTcp(bound) ? { host: bound.address, port: bound.port } : parts.listen;
+  const isTcp = typeof bound === 'object' && bound !== null;
+  const address = isTcp ? { host: bound.address, port: bound.port } : parts.listen;
   return {
     address,
     close: () =>
@@ -156,8 +147,4 @@ export async function startHealthServer(parts: HealthParts): Promise<HealthServe
         server.closeAllConnections();
       }),
   };
-}
-
-function isTcp(address: AddressInfo | string | null): address is AddressInfo {
-  return typeof address === 'object' && address !== null;
 }

@@ -100,9 +100,9 @@ export async function startGate(wiring: GateWiring): Promise<GateServer> {
   watchCalls(telemetry.metrics, () => grpc.calls);
   watchQuotas(telemetry.metrics, config.metrics.tenantLabel, () => limits.quotas);
 
-  const updateHealth = async (): Promise<void> => grpc.setReady((await ready()).length === 0);
-  await updateHealth();
-  const ticking = setInterval(() => void updateHealth(), HEALTH_EVERY_MS);
+  const updateHealth = (): void => grpc.setReady(ready().length === 0);
+  updateHealth();
+  const ticking = setInterval(updateHealth, HEALTH_EVERY_MS);
   starting.defer(() => clearInterval(ticking));
 
   const running = starting.move();

@@ -23,7 +23,7 @@ export interface RunningServer {
   /** The listener's address, with the actual port. */
   readonly address: string;
   /** Returns the reasons why it cannot serve now. Empty if it is ready. */
-  ready(): Promise<readonly string[]>;
+  ready(): readonly string[];
   /** Returns warnings for the operator that do not make it unready. */
   warnings(): readonly string[];
   /** Reports that it is not ready, waits for running requests, then stops the listener and everything behind it. */

@@ -155,7 +155,8 @@ test('the copy answers at the new endpoint with the new code and its status, and
   expect([refused.status, refused.json]).toMatchObject([409, { code: 'role_is_builtin', title: 'Built-in role' }]);
   const health = await startHealthServer({
     listen: { host: '127.0.0.1', port: 0 },
-    ready: async () => [],
+    ready: () => [],
+    warnings: () => [],
     metrics,
   });
   stack.defer(health.close);

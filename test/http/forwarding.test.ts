@@ -67,7 +67,7 @@ describe('a request with X-Forwarded-For from a peer that is not trusted', () =>
   test('is logged once, and reported on /readyz after that', async () => {
     const health = await startHealthServer({
       listen: { host: '127.0.0.1', port: 0 },
-      ready: async () => [],
+      ready: () => [],
       warnings: watch.warnings,
       metrics: async () => '',
     });
