@@ -6,10 +6,12 @@
 
 import type { Socket } from 'node:net';
 import { Fault } from '../domain/errors.ts';
+import { readElement, SEQUENCE } from './ber.ts';
 
 /** ExtendedRequest 1 with the name 1.3.6.1.4.1.1466.20037. */
 const REQUEST = Buffer.concat([Buffer.from('301d02010177188016', 'hex'), Buffer.from('1.3.6.1.4.1.1466.20037')]);
 const EXTENDED_RESPONSE = 0x78;
+const ENUMERATED = 0x0a;
 const MAX_ANSWER_BYTES = 4096;
 
 /**
@@ -38,38 +40,16 @@ export function askForTls(socket: Socket): Promise<void> {
 
 /** Returns `agreed`, `incomplete`, or the sentence of an error. */
 function readAnswer(bytes: Buffer): string {
-  if (bytes.length > 0 && bytes[0] !== 0x30) return 'the server sent something else';
-  const message = element(bytes, 0);
+  if (bytes.length > 0 && bytes[0] !== SEQUENCE) return 'the server sent something else';
+  const message = readElement(bytes);
   if (message === undefined) return bytes.length > MAX_ANSWER_BYTES ? 'the server sent something else' : 'incomplete';
-  if (message.end > bytes.length)
-    return message.end > MAX_ANSWER_BYTES ? 'the server sent something else' : 'incomplete';
-  if (message.end < bytes.length) return 'the server sent more than its answer before TLS began';
-  const id = element(bytes, message.start);
-  const response = id && element(bytes, id.end);
-  const code = response && element(bytes, response.start);
-  if (
-    response?.tag !== EXTENDED_RESPONSE ||
-    code?.tag !== 0x0a ||
-    code.end !== code.start + 1 ||
-    code.end > bytes.length
-  ) {
+  if (message.rest.length > 0) return 'the server sent more than its answer before TLS began';
+  const id = readElement(message.content);
+  const response = id && readElement(id.rest);
+  const code = response && readElement(response.content);
+  if (response?.tag !== EXTENDED_RESPONSE || code?.tag !== ENUMERATED || code.content.length !== 1) {
     return 'the server sent something else';
   }
-  const result = bytes[code.start];
+  const [result] = code.content;
   return result === 0 ? 'agreed' : `the server refused it with code ${result}`;
-}
-
-/** Returns the tag, and the bounds of the content; undefined if the header is incomplete. */
-function element(
-  bytes: Buffer,
-  at: number,
-): { readonly tag: number; readonly start: number; readonly end: number } | undefined {
-  const [tag, length] = [bytes[at], bytes[at + 1]];
-  if (tag === undefined || length === undefined) return undefined;
-  if (length < 0x80) return { tag, start: at + 2, end: at + 2 + length };
-  const count = length & 0x7f;
-  if (count === 0 || count > 4) return { tag: -1, start: at, end: bytes.length };
-  return at + 2 + count > bytes.length
-    ? undefined
-    : { tag, start: at + 2 + count, end: at + 2 + count + bytes.readUIntBE(at + 2, count) };
 }
