@@ -159,6 +159,13 @@ export function inNetwork(address: Address, net: Network): boolean {
   );
 }
 
+export function isLoopbackAddress(text: string): boolean {
+  const address = parseAddress(text);
+  if (address === undefined) return false;
+  const { family, a, b, c, d } = address;
+  return family === 4 ? a >>> 24 === 127 : a === 0 && b === 0 && c === 0 && d === 1;
+}
+
 const WORD = 32n;
 /** The position of the first IPv6 address: all IPv4 addresses come before it. */
 export const FIRST_IPV6 = 1n << WORD;

@@ -1,11 +1,7 @@
 /** Warnings about valid configurations of directories, for administrators. */
 
-import { BlockList, isIP } from 'node:net';
+import { isLoopbackAddress } from '../decision/address.ts';
 import type { DirectorySettings } from './settings.ts';
-
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
-LOOPBACK.addAddress('::1', 'ipv6');
 
 export function problemsOf(settings: DirectorySettings): readonly string[] {
   const clear = settings.urls.filter(({ secure, host }) => !secure && !settings.startTls && !isLoopback(host));
@@ -37,8 +33,6 @@ export function problemsTogether(all: readonly DirectorySettings[]): readonly st
     : [];
 }
 
-export function isLoopback(host: string): boolean {
-  const version = isIP(host);
-  if (version === 0) return /^(?:.+\.)?localhost\.?$/i.test(host);
-  return LOOPBACK.check(host, version === 6 ? 'ipv6' : 'ipv4');
+function isLoopback(host: string): boolean {
+  return /^(?:.+\.)?localhost\.?$/i.test(host) || isLoopbackAddress(host);
 }

@@ -1,6 +1,6 @@
 /** Warnings for the operator about proxies in front of the API that the configuration does not name. */
 
-import { BlockList, isIP } from 'node:net';
+import { isLoopbackAddress } from '../decision/address.ts';
 
 interface ForwardingWatch {
   /** Called for each request with X-Forwarded-For from a peer that is not trusted. Logs the first one. */
@@ -30,18 +30,10 @@ export function proxyWarnings(http: {
   readonly listen: { readonly host: string };
   readonly trustedProxies: readonly string[];
 }): readonly string[] {
-  if (http.trustedProxies.length > 0 || isLoopback(http.listen.host)) return [];
+  const { host } = http.listen;
+  if (http.trustedProxies.length > 0 || host === 'localhost' || isLoopbackAddress(host)) return [];
   return [
     'http.trusted-proxies is empty, and http.listen accepts connections from other machines. Behind a proxy, name the addresses of ' +
       'the proxy: until then, the address of each client that comes through it counts as missing.',
   ];
-}
-
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
-LOOPBACK.addAddress('::1', 'ipv6');
-
-function isLoopback(host: string): boolean {
-  const version = isIP(host);
-  return version === 0 ? host === 'localhost' : LOOPBACK.check(host, version === 4 ? 'ipv4' : 'ipv6');
 }

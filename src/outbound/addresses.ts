@@ -43,7 +43,6 @@ const RESERVED_IPV6 = networks(
 );
 /** NAT64 (RFC 6052): networks without IPv4 reach public IPv4 addresses by it. */
 const NAT64 = networks('64:ff9b::/96');
-const LOOPBACK = networks('127.0.0.0/8', '::1/128');
 
 const isIn = (address: Address, list: readonly Network[]): boolean => list.some((net) => inNetwork(address, net));
 
@@ -55,9 +54,4 @@ export function isPublicAddress(text: string): boolean {
   if (address.family === 4) return !isIn(address, RESERVED_IPV4);
   if (isIn(address, NAT64)) return !isIn({ family: 4, a: address.d, b: 0, c: 0, d: 0 }, RESERVED_IPV4);
   return isIn(address, GLOBAL_UNICAST) && !isIn(address, RESERVED_IPV6);
-}
-
-export function isLoopbackAddress(text: string): boolean {
-  const address = parseAddress(text);
-  return address !== undefined && isIn(address, LOOPBACK);
 }

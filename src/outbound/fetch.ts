@@ -8,7 +8,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { isIPv6, type LookupFunction } from 'node:net';
-import { isLoopbackAddress, isPublicAddress } from './addresses.ts';
+import { isLoopbackAddress } from '../decision/address.ts';
+import { isPublicAddress } from './addresses.ts';
 import { type ResolveHost, resolveHost } from './resolve.ts';
 
 // Not by an import, which loads Node's fetch as well and takes 40 ms of each start.

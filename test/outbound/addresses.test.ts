@@ -1,7 +1,8 @@
 import { BlockList, isIPv4 } from 'node:net';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isLoopbackAddress, isPublicAddress } from '../../src/outbound/addresses.ts';
+import { isLoopbackAddress } from '../../src/decision/address.ts';
+import { isPublicAddress } from '../../src/outbound/addresses.ts';
 import { enough, runs } from '../support/properties.ts';
 
 /** The blocks that the IANA registries of special-purpose addresses list as not globally reachable, and multicast. */
