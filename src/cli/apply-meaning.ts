@@ -1,8 +1,7 @@
 /** Checks the meaning of a setup file that has errors of form, so that one run reports both. */
 
-import { ownMember } from '../domain/json.ts';
+import { ownMember, pointerSteps, pointerTo } from '../domain/json.ts';
 import type { FieldError } from '../domain/problem-details.ts';
-import { escapePointer, pointerSteps } from '../http/storable.ts';
 import { readSetup, type SetupError } from '../iam/setup/read.ts';
 import { checkForm } from './apply-schema.ts';
 
@@ -71,7 +70,7 @@ function without(value: unknown, removed: ReadonlySet<string>, at: string, origi
   }
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value).flatMap(([name, member]): [string, unknown][] => {
-    const path = `${at}/${escapePointer(name)}`;
+    const path = at + pointerTo(name);
     return removed.has(path) ? [] : [[name, without(member, removed, path, origins)]];
   });
   return Object.fromEntries(members);
@@ -82,7 +81,7 @@ function originalPath(value: unknown, path: string, origins: Origins): string {
   const steps = pointerSteps(path).map((step) => {
     const original = Array.isArray(at) ? String(origins.get(at)?.[Number(step)] ?? step) : step;
     at = ownMember(at, step);
-    return `/${escapePointer(original)}`;
+    return pointerTo(original);
   });
   return steps.join('');
 }

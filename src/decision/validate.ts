@@ -3,7 +3,7 @@
  * compile: a decision never meets a pattern or condition that it cannot read.
  */
 
-import { isObject } from '../domain/json.ts';
+import { isObject, pointerTo } from '../domain/json.ts';
 import type { FieldError } from '../domain/problem-details.ts';
 import type { ResourceConstraints } from '../domain/records.ts';
 import { CONTROL } from '../domain/text.ts';
@@ -21,11 +21,6 @@ export { isPermissionPattern } from './permissions.ts';
 export type ValidationResult<T> =
   | { readonly kind: 'ok'; readonly value: T }
   | { readonly kind: 'errors'; readonly errors: readonly FieldError[] };
-
-/** RFC 6901: `~` and `/` are escaped in a pointer. */
-function member(path: string, name: string): string {
-  return `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-}
 
 interface EntryRule {
   readonly accepts: (entry: string, index: number) => boolean;
@@ -123,9 +118,9 @@ export function parseConstraints(
   for (const [key, names] of Object.entries(value)) {
     const kind = RESOURCE_KINDS.find((known) => known === key);
     if (kind === undefined)
-      errors.push({ path: member(path, key), message: `must be one of ${RESOURCE_KINDS.join(', ')}` });
+      errors.push({ path: path + pointerTo(key), message: `must be one of ${RESOURCE_KINDS.join(', ')}` });
     else if (names !== null && names !== undefined)
-      constraints[kind] = acceptedEntries(names, member(path, key), errors, NAMES);
+      constraints[kind] = acceptedEntries(names, path + pointerTo(key), errors, NAMES);
   }
   return errors.length === 0 ? { kind: 'ok', value: constraints } : { kind: 'errors', errors };
 }
@@ -140,7 +135,7 @@ function parseOperators(condition: Condition, value: unknown, path: string, erro
     return parsed;
   }
   for (const [operator, operand] of Object.entries(value)) {
-    const at = member(path, operator);
+    const at = path + pointerTo(operator);
     if (!operators.includes(operator)) {
       errors.push({ path: at, message: `must be ${plain} or ${negation}` });
       continue;
@@ -160,7 +155,7 @@ export function parseConditions(value: unknown, path = '/conditions'): Validatio
   const errors: FieldError[] = [];
   const parsed: [string, unknown][] = [];
   for (const [key, operand] of Object.entries(value)) {
-    const at = member(path, key);
+    const at = path + pointerTo(key);
     const condition = conditionOf(key);
     if (condition !== undefined) parsed.push([key, parseOperators(condition, operand, at, errors)]);
     else if (key !== 'timezone') errors.push({ path: at, message: `must be ${CONDITION_KEYS.join(', ')} or timezone` });

@@ -12,6 +12,22 @@ export function ownMember(value: unknown, name: string): unknown {
     : undefined;
 }
 
+/** Returns the JSON pointer (RFC 6901) of names and indices. */
+export function pointerTo(...steps: readonly (string | number)[]): string {
+  return steps.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+/** Returns the names and indices of a JSON pointer. */
+export function pointerSteps(pointer: string): readonly string[] {
+  return (
+    pointer
+      .split('/')
+      .slice(1)
+      // `~1` first, so that `~01` becomes `~1`.
+      .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+  );
+}
+
 /**
  * Returns the same text for equal values: the members of objects are in the order of their names.
  * @param value what JSON can say; members that are undefined are absent

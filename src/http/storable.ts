@@ -3,6 +3,7 @@
  * as well.
  */
 
+import { pointerTo } from '../domain/json.ts';
 import { isStorable } from '../domain/storable.ts';
 
 const MAX_FOUND = 50;
@@ -21,7 +22,7 @@ export function unstorable(value: unknown): readonly string[] {
 function search(value: unknown, path: (string | number)[], found: string[]): void {
   if (found.length >= MAX_FOUND) return;
   if (typeof value === 'string') {
-    if (!isStorable(value)) found.push(pointerTo(path));
+    if (!isStorable(value)) found.push(pointerTo(...path));
   } else if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
       path.push(i);
@@ -35,21 +36,4 @@ function search(value: unknown, path: (string | number)[], found: string[]): voi
       path.pop();
     }
   }
-}
-
-function pointerTo(path: readonly (string | number)[]): string {
-  return path.map((step) => `/${escapePointer(String(step))}`).join('');
-}
-
-/** Escapes one name of a member for a JSON pointer. */
-export function escapePointer(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
-}
-
-/** Returns the names and indices of a JSON pointer. */
-export function pointerSteps(pointer: string): readonly string[] {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 }

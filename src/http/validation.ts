@@ -3,9 +3,9 @@
 import { Ajv, type AnySchemaObject, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import { type Static, type TSchema, Type } from 'typebox';
+import { pointerTo } from '../domain/json.ts';
 import type { FieldError } from '../domain/problem-details.ts';
 import { fieldMessage } from './field-messages.ts';
-import { escapePointer } from './storable.ts';
 
 const MAX_ERRORS = 50;
 
@@ -81,5 +81,5 @@ function memberOf({ keyword, params }: ErrorObject): string {
       : keyword === 'required'
         ? named['missingProperty']
         : undefined;
-  return member === undefined ? '' : `/${escapePointer(String(member))}`;
+  return member === undefined ? '' : pointerTo(String(member));
 }

@@ -6,7 +6,7 @@
 import { compileNames, type NameSet, namesMatch } from '../decision/globs.ts';
 import { type RuleWork, ruleWork } from '../decision/limits.ts';
 import type { RoleName } from '../domain/ids.ts';
-import { isObject } from '../domain/json.ts';
+import { isObject, pointerSteps } from '../domain/json.ts';
 import { type ClaimRule, type IssuerUsers, MAX_SUBJECT_LENGTH } from '../domain/records.ts';
 import { isStorable } from '../domain/storable.ts';
 import { compareTexts } from '../domain/text.ts';
@@ -23,13 +23,11 @@ export function isGlob(text: string): boolean {
  * @param claim a name, or a JSON pointer (RFC 6901) if it begins with `/`
  */
 export function claimValue(claims: Claims, claim: string): unknown {
-  if (!claim.startsWith('/')) return member(claims, claim);
-  let value: unknown = claims;
-  for (const part of claim.slice(1).split('/')) {
-    // RFC 6901, section 4: `~1` first, so that `~01` becomes `~1`.
-    value = member(value, part.replaceAll('~1', '/').replaceAll('~0', '~'));
-  }
-  return value;
+  return namesOf(claim).reduce<unknown>(member, claims);
+}
+
+function namesOf(claim: string): readonly string[] {
+  return claim.startsWith('/') ? pointerSteps(claim) : [claim];
 }
 
 /** RFC 6901, section 4: an index without leading zeros. */
@@ -92,10 +90,7 @@ export function mappedRoles(users: IssuerUsers, claims: Claims): readonly RoleNa
 export function linkedClaim(claims: Claims, rules: readonly ClaimRule[]): string | undefined {
   const links = claimValue(claims, '_claim_names');
   if (links === undefined) return undefined;
-  return rules.map((rule) => topLevelName(rule.claim)).find((name) => isObject(links) && Object.hasOwn(links, name));
-}
-
-function topLevelName(claim: string): string {
-  if (!claim.startsWith('/')) return claim;
-  return (claim.slice(1).split('/')[0] ?? '').replaceAll('~1', '/').replaceAll('~0', '~');
+  return rules
+    .flatMap((rule) => namesOf(rule.claim).slice(0, 1))
+    .find((name) => isObject(links) && Object.hasOwn(links, name));
 }
