@@ -2,6 +2,7 @@
 
 import { parseArgs } from 'node:util';
 import type { Parser } from '../config/parsers.ts';
+import { reasonOf } from '../domain/errors.ts';
 import { parseTenantId, type TenantId } from '../domain/ids.ts';
 
 export class UsageError extends Error {
@@ -32,7 +33,7 @@ export function parseArguments(argv: readonly string[], names: OptionNames, read
   try {
     parsed = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
   } catch (error) {
-    throw new UsageError(`${firstSentence(error instanceof Error ? error.message : String(error))}.`);
+    throw new UsageError(`${firstSentence(reasonOf(error))}.`);
   }
   const { values, positionals } = parsed;
   // The message does not repeat them, because one of them may be a password.

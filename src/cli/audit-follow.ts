@@ -6,7 +6,7 @@
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Fault } from '../domain/errors.ts';
+import { Fault, reasonOf, systemCode } from '../domain/errors.ts';
 import {
   FIRST_CURSOR,
   type FollowedRow,
@@ -133,7 +133,7 @@ async function readCursorFile(path: string): Promise<AuditCursor | undefined> {
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (systemCode(error) === 'ENOENT') return undefined;
     throw error;
   }
   const cursor = parseCursor(text.trim());
@@ -147,7 +147,7 @@ async function readCursorFile(path: string): Promise<AuditCursor | undefined> {
 async function writeCursorFile(path: string, cursor: AuditCursor): Promise<void> {
   const draft = `${path}.${process.pid}.tmp`;
   const file = await open(draft, 'w', 0o600).catch((error: unknown) => {
-    throw new Error(`The cursor file ${path} cannot be written: ${error instanceof Error ? error.message : error}.`);
+    throw new Error(`The cursor file ${path} cannot be written: ${reasonOf(error)}.`);
   });
   try {
     await file.writeFile(`${formatCursor(cursor)}\n`);

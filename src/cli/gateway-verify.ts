@@ -11,6 +11,7 @@ import { hostAndPort } from '../config/listening.ts';
 import { duration, type TcpAddress, tcpAddress } from '../config/parsers.ts';
 import { readFailure } from '../config/yaml.ts';
 import { matchRoute, type RouteTable } from '../decision/routes.ts';
+import { systemCode } from '../domain/errors.ts';
 import { routeTable } from '../server/credential-cache.ts';
 import { printable } from './apply-plan.ts';
 import { type Arguments, parsedOption, UsageError } from './arguments.ts';
@@ -279,10 +280,10 @@ function send(
         resolve({ status, challenge, requestId, says: status === 401 ? '401, but not by Postern' : String(status) });
         response.destroy();
       });
-      sent.on('error', (error) => none('code' in error ? String(error.code) : error.message));
+      sent.on('error', (error) => none(systemCode(error) ?? error.message));
       sent.end();
     } catch (error) {
-      none(error instanceof Error && 'code' in error ? String(error.code) : 'the request cannot be written');
+      none(systemCode(error) ?? 'the request cannot be written');
     }
   });
 }

@@ -1,5 +1,6 @@
 /** Addresses of listeners, and the error when a listener cannot have its address. */
 
+import { reasonOf } from '../domain/errors.ts';
 import type { TcpAddress } from './parsers.ts';
 import { envName } from './setting.ts';
 
@@ -9,7 +10,7 @@ export async function listening<T>(setting: string, address: TcpAddress | string
     return await started;
   } catch (cause) {
     const where = typeof address === 'string' ? address : hostAndPort(address);
-    const text = cause instanceof Error ? cause.message : String(cause);
+    const text = reasonOf(cause);
     const advice = /EADDRINUSE/.test(text) ? 'Another program listens there: stop it' : `${text}: correct it`;
     throw new Error(
       `${setting}: cannot listen on ${where}. ${advice}, or set ${setting} (${envName(setting)}) to another address.`,

@@ -1,6 +1,7 @@
 /** Errors and positions of a YAML file, for the configuration and for setup files. */
 
 import { type Document, isAlias, type LineCounter, type YAMLError } from 'yaml';
+import { systemCode } from '../domain/errors.ts';
 import type { ConfigError, Position } from './config-error.ts';
 
 /**
@@ -14,7 +15,7 @@ export function fileError(file: string, message: string, at?: Position): ConfigE
 }
 
 export function readFailure(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  const code = systemCode(error) ?? 'unknown error';
   if (code === 'ENOENT') return 'the file does not exist';
   return code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'expected UTF-8 text' : `the file cannot be read (${code})`;
 }

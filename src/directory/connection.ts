@@ -5,11 +5,11 @@
 
 import type { Socket } from 'node:net';
 import { Client, type Filter, ResultCodeError } from 'ldapts';
-import { Fault } from '../domain/errors.ts';
+import { Fault, reasonOf } from '../domain/errors.ts';
 import type { BindResult } from './bind-outcome.ts';
 import type { Deadline } from './deadline.ts';
 import { type LdapEntry, readEntry } from './entry.ts';
-import { DirectoryFault, reasonOf } from './faults.ts';
+import { DirectoryFault } from './faults.ts';
 import { parseFilter } from './filter.ts';
 import { PasswordPolicyControl } from './password-policy.ts';
 import type { DirectoryUrl } from './settings.ts';

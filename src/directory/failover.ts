@@ -4,10 +4,10 @@
  */
 
 import type { SecureContext } from 'node:tls';
-import { Fault } from '../domain/errors.ts';
+import { Fault, reasonOf } from '../domain/errors.ts';
 import { connectTo, type LdapConnection } from './connection.ts';
 import { Deadline } from './deadline.ts';
-import { DirectoryFault, reasonOf } from './faults.ts';
+import { DirectoryFault } from './faults.ts';
 import type { DirectorySettings, DirectoryUrl } from './settings.ts';
 import { type ConnectionObserver, TlsFault } from './socket.ts';
 

@@ -20,9 +20,3 @@ export class DirectoryFault extends Fault {
     this.code = code;
   }
 }
-
-/** Returns the message of the socket or of the server. */
-export function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
-  return error instanceof Error ? error.message : String(error);
-}

@@ -12,9 +12,8 @@ import {
   type SecureContext,
   TLSSocket,
 } from 'node:tls';
-import { Fault } from '../domain/errors.ts';
+import { Fault, reasonOf } from '../domain/errors.ts';
 import type { Deadline } from './deadline.ts';
-import { reasonOf } from './faults.ts';
 import type { DirectoryUrl } from './settings.ts';
 import { askForTls } from './start-tls.ts';
 

@@ -1,5 +1,6 @@
 /** Runs a login step by step, with the code of logins. Each step reports its result and, if it fails, advice. */
 
+import { reasonOf } from '../domain/errors.ts';
 import { present } from '../domain/objects.ts';
 import { accountState } from './account-state.ts';
 import { adviceFor } from './advice.ts';
@@ -8,7 +9,6 @@ import type { LdapConnection } from './connection.ts';
 import type { Deadline } from './deadline.ts';
 import { bindService, type Directory, type DirectoryReader, personOf } from './directory.ts';
 import type { LdapEntry } from './entry.ts';
-import { reasonOf } from './faults.ts';
 import { type BoundEntry, boundUser, type FoundEntry, searchUser } from './find-user.ts';
 import { outcomeFor, readBound } from './login.ts';
 import type { LoginTestRequest, TestStep, TestStepName } from './model.ts';

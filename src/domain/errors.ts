@@ -387,6 +387,18 @@ export class Fault extends Error {
   override readonly name = 'Fault';
 }
 
+/** Returns the message of anything that was thrown. */
+export function reasonOf(error: unknown): string {
+  // A host with several addresses fails with one error for each, and without a message.
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The `code` of an error of the system or a library, such as `ENOENT`; undefined for other errors. */
+export function systemCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
 export interface RefusalExtras {
   readonly policy?: string;
   readonly errors?: readonly { readonly path: string; readonly message: string }[];

@@ -2,6 +2,7 @@
 
 import { chmod, lstat, unlink } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { systemCode } from '../domain/errors.ts';
 
 const UNIX = /^unix:(?:\/\/(?=\/))?(.+)$/;
 /** Owner and group, because Envoy runs as another user of the same group. */
@@ -20,7 +21,7 @@ export async function removeStaleSocket(path: string): Promise<void> {
   try {
     if (!(await lstat(path)).isSocket()) throw new Error(`${path} exists and is not a socket`);
   } catch (error) {
-    if (isCode(error, 'ENOENT')) return;
+    if (systemCode(error) === 'ENOENT') return;
     throw error;
   }
   if (await isListening(path)) throw new Error(`another server listens on ${path}`);
@@ -39,12 +40,8 @@ function isListening(path: string): Promise<boolean> {
       resolve(true);
     });
     socket.once('error', (error) => {
-      if (isCode(error, 'ECONNREFUSED')) resolve(false);
+      if (systemCode(error) === 'ECONNREFUSED') resolve(false);
       else reject(error);
     });
   });
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }

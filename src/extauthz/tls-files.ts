@@ -9,6 +9,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { SingleFlight } from '../concurrency/single-flight.ts';
+import { reasonOf } from '../domain/errors.ts';
 import type { TlsReload } from '../telemetry/grpc-metrics.ts';
 import type { Ticking } from './grpc/call-stats.ts';
 import type { TlsMaterial } from './http2/listener.ts';
@@ -76,7 +77,7 @@ export function watchTlsFiles({
       // during this one.
       if (!isSame(material, current) && !isSame(material, await readTlsFiles(files))) return;
     } catch (error) {
-      refuse(messageOf(error), messageOf(error));
+      refuse(reasonOf(error), reasonOf(error));
       return;
     }
     if (stopped || (typeof refused === 'object' && isSame(material, refused))) return;
@@ -91,7 +92,8 @@ export function watchTlsFiles({
       refused = undefined;
       onReload({ kind: 'taken', notAfter });
     } catch (error) {
-      refuse(material, messageOf(error));
+      // OpenSSL's messages contain no content of the files, for example `key values mismatch`.
+      refuse(material, reasonOf(error));
     }
   }
 
@@ -132,9 +134,4 @@ function isSame(one: TlsMaterial, other: TlsMaterial): boolean {
   return one.clientCa === undefined || other.clientCa === undefined
     ? one.clientCa === other.clientCa
     : one.clientCa.equals(other.clientCa);
-}
-
-/** OpenSSL's messages contain no content of the files, for example `key values mismatch`. */
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'unknown error';
 }

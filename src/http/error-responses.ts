@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Refusal } from '../domain/errors.ts';
+import { Refusal, systemCode } from '../domain/errors.ts';
 import { makeId } from '../domain/ids.ts';
 import { sizeText } from './body-limits.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -45,8 +45,7 @@ export function isAbortedUpload(cause: unknown, { raw }: FastifyRequest): boolea
 
 /** Returns the Refusal for an error of the framework, and every other error unchanged. */
 export function refusalOf(cause: unknown, request: FastifyRequest): unknown {
-  const code = typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined;
-  switch (code) {
+  switch (systemCode(cause)) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new Refusal('body_too_large', `The body is larger than ${sizeText(request.routeOptions.bodyLimit)}.`);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':

@@ -9,6 +9,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { isIPv6, type LookupFunction } from 'node:net';
 import { isLoopbackAddress } from '../decision/address.ts';
+import { systemCode } from '../domain/errors.ts';
 import { isPublicAddress } from './addresses.ts';
 import { type ResolveHost, resolveHost } from './resolve.ts';
 
@@ -230,8 +231,8 @@ function reasonOf(error: unknown): string {
 
 function codeOf(error: unknown): string | undefined {
   const causes: readonly unknown[] = error instanceof AggregateError ? error.errors : [error];
-  for (const cause of causes) {
-    if (cause instanceof Error && 'code' in cause && typeof cause.code === 'string') return cause.code.slice(0, 100);
-  }
-  return undefined;
+  return causes
+    .map(systemCode)
+    .find((code) => code !== undefined)
+    ?.slice(0, 100);
 }

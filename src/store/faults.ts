@@ -1,7 +1,7 @@
 /** Distinguishes failures of the database (a Fault) from errors that a statement itself causes (pg's DatabaseError). */
 
 import pg from 'pg';
-import { Fault } from '../domain/errors.ts';
+import { Fault, reasonOf } from '../domain/errors.ts';
 
 /**
  * SQLSTATE classes and codes (PostgreSQL, appendix A) of a server that cannot serve, independent of the statement: 08
@@ -55,17 +55,11 @@ export function connectionFault(error: unknown): Fault {
     sqlState(error) === READ_ONLY
       ? '. The server is a standby or read-only: database.url must lead to the primary'
       : '';
-  return new Fault(`the database cannot be used: ${reason(error)}${advice}`, { cause: error });
+  return new Fault(`the database cannot be used: ${reasonOf(error)}${advice}`, { cause: error });
 }
 
 /** Reports whether the connection must not be used again. */
 export function spoilsConnection(error: unknown): boolean {
   const state = sqlState(error);
   return state === undefined || state === READ_ONLY || /^(08|57P)/.test(state);
-}
-
-function reason(error: unknown): string {
-  // A host with several addresses fails with one error for each, and without a message.
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(reason).join('; ');
-  return error instanceof Error ? error.message : String(error);
 }

@@ -5,6 +5,7 @@
  */
 
 import { type FileHandle, open, stat } from 'node:fs/promises';
+import { reasonOf } from '../domain/errors.ts';
 import { jsonLine } from './decision-json.ts';
 import type { DecisionSink } from './decision-log.ts';
 
@@ -29,9 +30,8 @@ export class DecisionFile implements DecisionSink {
     try {
       await this.#current();
     } catch (cause) {
-      const text = cause instanceof Error ? cause.message : String(cause);
       throw new Error(
-        `log.decisions.file: ${this.#path} cannot be opened: ${text}. Make it writable for this user, or set log.decisions.file (POSTERN_LOG_DECISIONS_FILE) to another path.`,
+        `log.decisions.file: ${this.#path} cannot be opened: ${reasonOf(cause)}. Make it writable for this user, or set log.decisions.file (POSTERN_LOG_DECISIONS_FILE) to another path.`,
         { cause },
       );
     }

@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { Type } from 'typebox';
 import { REPEATED } from '../../decision/model.ts';
-import { Refusal } from '../../domain/errors.ts';
+import { Refusal, systemCode } from '../../domain/errors.ts';
 import { type Answer, type Endpoint, publicEndpoint, type RequestInput } from '../endpoint.ts';
 
 interface ConsoleParts {
@@ -178,7 +178,7 @@ function filesOf(folder: string): readonly string[] {
           .join('/'),
       );
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    if (systemCode(error) === 'ENOENT') return [];
     throw error;
   }
 }

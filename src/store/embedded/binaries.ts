@@ -7,7 +7,8 @@ import { constants, readFileSync } from 'node:fs';
 import { chmod, cp, lstat, mkdtemp, readdir, rename, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
-import { EmbeddedError, reason, systemCode } from './error.ts';
+import { reasonOf, systemCode } from '../../domain/errors.ts';
+import { EmbeddedError } from './error.ts';
 import { type ServerUser, serverCan } from './server-user.ts';
 
 export interface PostgresFiles {
@@ -114,7 +115,7 @@ async function copyFiles(native: string, copy: string): Promise<void> {
     });
   } catch (error) {
     throw new EmbeddedError(
-      `The PostgreSQL programs cannot be copied to ${copy} (${reason(error)}). Free some space and give this user access, or set database.url.`,
+      `The PostgreSQL programs cannot be copied to ${copy} (${reasonOf(error)}). Free some space and give this user access, or set database.url.`,
     );
   } finally {
     // A full disk must not hold a part of the programs after each start.

@@ -4,8 +4,9 @@ import { execFile } from 'node:child_process';
 import { chmod, chown, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { reasonOf, systemCode } from '../../domain/errors.ts';
 import type { PostgresFiles } from './binaries.ts';
-import { EmbeddedError, reason, systemCode } from './error.ts';
+import { EmbeddedError } from './error.ts';
 import { readIfPresent } from './files.ts';
 import type { Home } from './home.ts';
 import { giveTree } from './ownership.ts';
@@ -29,7 +30,7 @@ export async function ensureCluster(home: Home, files: PostgresFiles, durable: b
 async function isCluster({ cluster, dataDir, user }: Home, major: string): Promise<boolean> {
   const entries = await readdir(cluster).catch((error: unknown) => {
     if (systemCode(error) === 'ENOENT') return undefined;
-    throw new EmbeddedError(`${cluster} cannot be read (${reason(error)}). Start Postern as the user who owns it.`);
+    throw new EmbeddedError(`${cluster} cannot be read (${reasonOf(error)}). Start Postern as the user who owns it.`);
   });
   if (entries === undefined || entries.length === 0) return false;
   const version = (await readIfPresent(join(cluster, 'PG_VERSION')))?.trim();
@@ -135,5 +136,5 @@ const FULL = /No space left on device/;
 function causeOf(error: unknown): string {
   const output = error instanceof Error && 'stderr' in error && typeof error.stderr === 'string' ? error.stderr : '';
   const lines = output.split('\n').filter((line) => /error|fatal|panic|could not/i.test(line));
-  return (lines.find((line) => FULL.test(line)) ?? lines.at(-1) ?? reason(error)).replace(/\.$/, '');
+  return (lines.find((line) => FULL.test(line)) ?? lines.at(-1) ?? reasonOf(error)).replace(/\.$/, '');
 }

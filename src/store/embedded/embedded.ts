@@ -10,9 +10,10 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { reasonOf } from '../../domain/errors.ts';
 import { postgresFiles } from './binaries.ts';
 import { ensureCluster, OWNER_ROLE } from './cluster.ts';
-import { EmbeddedError, reason } from './error.ts';
+import { EmbeddedError } from './error.ts';
 import { replaceFile } from './files.ts';
 import { openHome } from './home.ts';
 import { readPidFile, whoIs } from './processes.ts';
@@ -82,7 +83,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
         watch();
         return;
       } catch (error) {
-        log(`the PostgreSQL server could not be restarted: ${reason(error)}`);
+        log(`the PostgreSQL server could not be restarted: ${reasonOf(error)}`);
         await sleep(backoffMs);
       }
     }
@@ -123,7 +124,7 @@ async function createDatabase(presence: pg.Client): Promise<void> {
   await ask(presence, STATEMENT_TIMEOUT_MS, `create database ${DATABASE}`).catch((error: unknown) => {
     // Another start created it.
     if (!(error instanceof pg.DatabaseError) || !['42P04', '23505', '55006'].includes(error.code ?? '')) {
-      throw new EmbeddedError(`The embedded database could not be created: ${reason(error)}. Start again.`);
+      throw new EmbeddedError(`The embedded database could not be created: ${reasonOf(error)}. Start again.`);
     }
   });
 }

@@ -7,12 +7,3 @@ export class EmbeddedError extends Error {
 export class NoEmbeddedDatabaseError extends EmbeddedError {
   override readonly name = 'NoEmbeddedDatabaseError';
 }
-
-/** The `code` of a system error, such as `ENOENT`; undefined for other errors. */
-export function systemCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}
-
-export function reason(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

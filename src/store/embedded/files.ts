@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { systemCode } from './error.ts';
+import { systemCode } from '../../domain/errors.ts';
 
 /**
  * Creates a folder and its missing parents with the given mode. Node's `mkdir` with `recursive`

@@ -10,7 +10,8 @@
 import { createHash } from 'node:crypto';
 import { access, chmod, constants, lchown, lstat, mkdir, mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { EmbeddedError, NoEmbeddedDatabaseError, reason, systemCode } from './error.ts';
+import { reasonOf, systemCode } from '../../domain/errors.ts';
+import { EmbeddedError, NoEmbeddedDatabaseError } from './error.ts';
 import { makeFolders, readIfPresent, readOrCreate, replaceFile } from './files.ts';
 import { giveTree } from './ownership.ts';
 import { readPidFile, whoIs } from './processes.ts';
@@ -91,7 +92,7 @@ async function openDataDir(given: string): Promise<string> {
     return dataDir;
   } catch (error) {
     throw new EmbeddedError(
-      `The data directory ${given} cannot be used (${reason(error)}). Give this user a folder that it may write, with data-dir, or set database.url.`,
+      `The data directory ${given} cannot be used (${reasonOf(error)}). Give this user a folder that it may write, with data-dir, or set database.url.`,
     );
   }
 }
@@ -172,7 +173,7 @@ async function openSocketDir(
     await lchown(path, owner.uid, owner.gid);
   } catch (error) {
     if (systemCode(error) !== 'EEXIST') {
-      throw new EmbeddedError(`The folder ${path} for the database's socket cannot be created (${reason(error)}).`);
+      throw new EmbeddedError(`The folder ${path} for the database's socket cannot be created (${reasonOf(error)}).`);
     }
   }
   const found = await lstat(path);

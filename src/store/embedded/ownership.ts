@@ -3,7 +3,8 @@
 import { constants } from 'node:fs';
 import { lstat, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EmbeddedError, reason, systemCode } from './error.ts';
+import { reasonOf, systemCode } from '../../domain/errors.ts';
+import { EmbeddedError } from './error.ts';
 import type { ServerUser } from './server-user.ts';
 
 /** Does not follow links and does not wait for the other end of a pipe. */
@@ -24,7 +25,7 @@ export async function giveTree(directory: string, from: number, to: ServerUser):
   } catch (error) {
     if (error instanceof EmbeddedError) throw error;
     throw new EmbeddedError(
-      `${directory} cannot be given to user ${to.uid}, which PostgreSQL runs as (${reason(error)}). Change its owner and that of all files in it, or set database.url.`,
+      `${directory} cannot be given to user ${to.uid}, which PostgreSQL runs as (${reasonOf(error)}). Change its owner and that of all files in it, or set database.url.`,
     );
   }
 }

@@ -6,7 +6,7 @@
 import { execFile } from 'node:child_process';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { systemCode } from './error.ts';
+import { systemCode } from '../../domain/errors.ts';
 import { readIfPresent } from './files.ts';
 import type { ServerUser } from './server-user.ts';
 

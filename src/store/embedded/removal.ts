@@ -6,7 +6,8 @@
 
 import { lstat, readdir, realpath, rename, rm, rmdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { EmbeddedError, reason, systemCode } from './error.ts';
+import { reasonOf, systemCode } from '../../domain/errors.ts';
+import { EmbeddedError } from './error.ts';
 import { readIfPresent } from './files.ts';
 import { BASES, LOCATION, ORIGIN, socketDirOf } from './home.ts';
 import { helpersOf, readPidFile, whoIs } from './processes.ts';
@@ -75,7 +76,7 @@ export async function removeEmbeddedData({ dataDir, directory }: EmbeddedData): 
   } catch (error) {
     if (error instanceof EmbeddedError) throw error;
     throw new EmbeddedError(
-      `The database of ${dataDir} could not be removed (${reason(error)}). Run the command as the user that Postern runs as.`,
+      `The database of ${dataDir} could not be removed (${reasonOf(error)}). Run the command as the user that Postern runs as.`,
     );
   }
 }

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EmbeddedError, reason } from './error.ts';
+import { reasonOf } from '../../domain/errors.ts';
+import { EmbeddedError } from './error.ts';
 import { makeFolders, readOrCreate } from './files.ts';
 
 const MIN_CHARACTERS = 32;
@@ -20,7 +21,7 @@ export async function embeddedSecretKey(dataDir: string, create = true): Promise
     key = (await (create ? readOrCreate(path, made) : readFile(path, 'utf8'))).trim();
   } catch (error) {
     throw new EmbeddedError(
-      `The secret key ${path} can be neither read nor created (${reason(error)}). Give this user access to it.`,
+      `The secret key ${path} can be neither read nor created (${reasonOf(error)}). Give this user access to it.`,
     );
   }
   if (key.length < MIN_CHARACTERS) {

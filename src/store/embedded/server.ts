@@ -5,9 +5,10 @@ import { open, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { reasonOf } from '../../domain/errors.ts';
 import type { PostgresFiles } from './binaries.ts';
 import { OWNER_ROLE } from './cluster.ts';
-import { EmbeddedError, reason } from './error.ts';
+import { EmbeddedError } from './error.ts';
 import type { Home } from './home.ts';
 import { helpersOf, type PidFile, readPidFile, signal, whoIs } from './processes.ts';
 import { withStartLock } from './start-lock.ts';
@@ -293,7 +294,7 @@ async function trimLog(file: string): Promise<number> {
 }
 
 async function logSince(file: string, from: number): Promise<string> {
-  return (await readFile(file).catch((error: unknown) => Buffer.from(reason(error)))).subarray(from).toString('utf8');
+  return (await readFile(file).catch((error: unknown) => Buffer.from(reasonOf(error)))).subarray(from).toString('utf8');
 }
 
 /** Polls a condition. Returns false if it does not become true in time. */

@@ -8,7 +8,8 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EmbeddedError, reason } from './error.ts';
+import { reasonOf } from '../../domain/errors.ts';
+import { EmbeddedError } from './error.ts';
 
 const FILE = 'start.lock';
 const POLL_MS = 20;
@@ -59,6 +60,6 @@ function isTaken(lock: DatabaseSync, file: string): boolean {
 
 function unusable(file: string, error: unknown): EmbeddedError {
   return new EmbeddedError(
-    `${file} cannot be locked: ${reason(error)}. Make it a file that this user may write, in a file system with locks, or set database.url.`,
+    `${file} cannot be locked: ${reasonOf(error)}. Make it a file that this user may write, in a file system with locks, or set database.url.`,
   );
 }
