@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { reasonOf } from '../../domain/errors.ts';
+import { endClient } from '../pool.ts';
 import { postgresFiles } from './binaries.ts';
 import { ensureCluster, OWNER_ROLE } from './cluster.ts';
 import { EmbeddedError } from './error.ts';
@@ -97,7 +98,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
       stopping = true;
       await restarting;
       const isLast = await isLastUser(server.presence);
-      await endPresence(server.presence);
+      await endClient(server.presence);
       const recorded = await readPidFile(home.cluster);
       if (recorded === undefined || (await whoIs(recorded.pid, home.cluster)) !== 'server') return;
       if (isLast) {
@@ -149,10 +150,4 @@ async function isLastUser(presence: pg.Client): Promise<boolean> {
     // The server does not answer, so no process can use it.
     return true;
   }
-}
-
-async function endPresence(presence: pg.Client): Promise<void> {
-  const cut = setTimeout(() => presence.connection.stream.destroy(), PRESENCE_END_MS);
-  await presence.end().catch(() => undefined);
-  clearTimeout(cut);
 }
