@@ -400,9 +400,7 @@ function optionalNumber(row: Row, name: string): number | undefined {
 }
 
 function text(row: Row, name: string): string {
-  const value = row[name];
-  if (typeof value !== 'string') throw damaged(name);
-  return value;
+  return textOf(row[name], name);
 }
 
 function textOf(value: unknown, name: string): string {

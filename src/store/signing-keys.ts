@@ -1,6 +1,7 @@
 /** The table of signing keys. */
 
 import { Fault } from '../domain/errors.ts';
+import { ownMember } from '../domain/json.ts';
 import type { PublicJwk, SigningKeyChange, SigningKeyStore, StoredSigningKey } from '../identity/ports.ts';
 import { insertAudit } from './audit-rows.ts';
 import type { Database } from './database.ts';
@@ -121,15 +122,7 @@ function keyOf(row: KeyRow): StoredSigningKey {
 }
 
 function publicJwkOf({ kid, public_jwk: jwk }: KeyRow): PublicJwk {
-  if (
-    typeof jwk === 'object' &&
-    jwk !== null &&
-    'x' in jwk &&
-    'y' in jwk &&
-    typeof jwk.x === 'string' &&
-    typeof jwk.y === 'string'
-  ) {
-    return { kty: 'EC', crv: 'P-256', x: jwk.x, y: jwk.y };
-  }
+  const [x, y] = [ownMember(jwk, 'x'), ownMember(jwk, 'y')];
+  if (typeof x === 'string' && typeof y === 'string') return { kty: 'EC', crv: 'P-256', x, y };
   throw new Fault(`the stored signing key ${kid} has no P-256 public key`);
 }
