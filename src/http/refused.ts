@@ -15,6 +15,7 @@ import type { AuditTarget } from '../iam/change/audit-row.ts';
 import type { RefusedRequest } from '../iam/change/refusal-windows.ts';
 import { sourceOf, type TrustedProxies } from './client-address.ts';
 import { headerValue } from './headers.ts';
+import { paramsOf, queryOf } from './request-input.ts';
 
 /** Parsers of the ids that paths can have. The audit log repeats no id that does not parse. */
 const PARSE_ID = {
@@ -66,20 +67,18 @@ export function refusedRequest(
     throttledAs,
     method: String(method),
     route,
-    target: auditTarget(target, request.params),
+    target: target && auditTarget(target, request),
     tenant: namedTenant(request),
     requestId: id,
   };
 }
 
-function auditTarget(target: PathTarget | undefined, params: unknown): AuditTarget | undefined {
-  if (target === undefined || typeof params !== 'object' || params === null) return undefined;
-  const id = PARSE_ID[target.type](String(new Map(Object.entries(params)).get(target.param) ?? ''));
-  return id === undefined ? undefined : { type: target.type, id };
+function auditTarget({ type, param }: PathTarget, request: FastifyRequest): AuditTarget | undefined {
+  const id = PARSE_ID[type](paramsOf(request)[param] ?? '');
+  return id === undefined ? undefined : { type, id };
 }
 
-function namedTenant({ raw, query }: FastifyRequest): TenantId | undefined {
-  const parameter = typeof query === 'object' && query !== null && 'tenant_id' in query ? query.tenant_id : undefined;
-  const text = headerValue(raw.rawHeaders, 'x-tenant-id') ?? parameter;
+function namedTenant(request: FastifyRequest): TenantId | undefined {
+  const text = headerValue(request.raw.rawHeaders, 'x-tenant-id') ?? queryOf(request)['tenant_id'];
   return typeof text === 'string' ? parseTenantId(text) : undefined;
 }

@@ -1,5 +1,6 @@
 /** Sends a response in pieces, as fast as the client reads. */
 
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import { Refusal } from '../domain/errors.ts';
@@ -33,25 +34,13 @@ async function write({ pieces, longestMs }: TextStream, raw: ServerResponse): Pr
     raw.end();
   } catch (error) {
     // The operating system has every earlier piece and delivers it. Only the end of the response is missing.
-    await closed(raw, LAST_PIECE_MS);
+    const signal = AbortSignal.timeout(LAST_PIECE_MS);
+    if (!raw.destroyed) await once(raw, 'close', { signal }).catch(() => undefined);
     raw.destroy();
     throw error;
   } finally {
     clearTimeout(longest);
   }
-}
-
-/** Resolves when the connection has closed, or after `ms` milliseconds. */
-function closed(raw: ServerResponse, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, raw.destroyed ? 0 : ms);
-    function done(): void {
-      clearTimeout(timer);
-      raw.off('close', done);
-      resolve();
-    }
-    raw.once('close', done);
-  });
 }
 
 /** Resolves with true when the operating system has the piece, with false when the connection has closed. */
