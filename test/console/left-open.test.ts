@@ -42,6 +42,7 @@ describe('a screen that stays open', () => {
     await soon.waitFor();
     await page.clock.fastForward(3 * DAY_MS + MINUTE_MS);
     await soon.waitFor({ state: 'detached' });
+    await page.clock.setSystemTime(Date.now());
     expect(problems).toEqual([]);
   });
 
@@ -76,6 +77,29 @@ describe('a screen that stays open', () => {
     const row = page.getByRole('row', { name: 'just made' });
     await row.waitFor();
     expect(await row.textContent()).toContain('2 hr ago');
+    await page.clock.setSystemTime(Date.now());
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('a browser whose clock is wrong', () => {
+  it.each([-2, 2])('by %i hours shows and asks for times by the clock of the server', async (hours) => {
+    const name = `by ${hours} hours`;
+    await makeKey(name);
+    const { page, problems } = await stand.signIn({ path: `/console/keys?tenant=${TENANT}` });
+    await page.clock.install();
+    await page.clock.setSystemTime(Date.now() + hours * 60 * MINUTE_MS);
+    await page.reload();
+    const row = page.getByRole('row', { name });
+    await row.waitFor();
+    expect(await row.textContent()).toContain('just now');
+    await visit(page, `/console/audit?tenant=${TENANT}`);
+    await page.getByRole('button', { name: 'Time', exact: true }).click();
+    const asked = page.waitForRequest((request) => request.url().includes('from='));
+    await page.getByRole('button', { name: 'Last hour' }).click();
+    const from = Date.parse(new URL((await asked).url()).searchParams.get('from') ?? '');
+    expect(Math.abs(from - (Date.now() - 60 * MINUTE_MS))).toBeLessThan(5 * MINUTE_MS);
+    await page.clock.setSystemTime(Date.now());
     expect(problems).toEqual([]);
   });
 });

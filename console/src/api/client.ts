@@ -3,6 +3,7 @@
  */
 
 import { type Client, type Credentials, createClient, type SessionEnd } from '../../../client/index.ts';
+import { noteServerTime } from './clock.ts';
 import { deleteDrafts, storeDrafts } from './drafts.ts';
 import { withoutSecret } from './search-text.ts';
 
@@ -27,7 +28,11 @@ const listeners = new Set<Listener>();
 
 export const client: Client = createClient({
   session: 'cookie',
-  fetch: (input, init) => fetch(typeof input === 'string' ? withoutSecretParameters(input) : input, init),
+  fetch: async (input, init) => {
+    const answer = await fetch(typeof input === 'string' ? withoutSecretParameters(input) : input, init);
+    noteServerTime(answer.headers.get('date'));
+    return answer;
+  },
   onSessionEnd: (end) => {
     localStorage.removeItem(SIGNED_IN);
     storeDrafts();

@@ -4,9 +4,9 @@ import { useQuery } from '@tanstack/react-query';
 import { Outlet, useNavigate, useRouter, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { Button, Dialog, Modal, ModalOverlay } from 'react-aria-components';
-import { ProblemError } from '../../../client/index.ts';
-import { onSessionEnd } from '../api/client.ts';
-import { restoreDrafts } from '../api/drafts.ts';
+import { ProblemError, type SessionEnd } from '../../../client/index.ts';
+import { onSessionEnd, wasSignedIn } from '../api/client.ts';
+import { restoreDrafts, storeDrafts } from '../api/drafts.ts';
 import { keepTenant } from '../api/last-tenant.ts';
 import { meQuery, TenantProvider, useMe, useTenantOfAddress } from '../api/session.ts';
 import { shell } from '../text/en/shell.ts';
@@ -125,14 +125,24 @@ function useSignInUnlessKnown(error: unknown): void {
 function useSignInWhenOver(): void {
   const navigate = useNavigate();
   const router = useRouter();
-  useEffect(
-    () =>
-      onSessionEnd(({ reason }) => {
-        const search = { next: router.state.location.href, over: reason };
-        void navigate({ to: '/sign-in', search, ignoreBlocker: true });
-      }),
-    [navigate, router],
-  );
+  useEffect(() => {
+    const leave = ({ reason }: SessionEnd): void => {
+      const search = { next: router.state.location.href, over: reason };
+      void navigate({ to: '/sign-in', search, ignoreBlocker: true });
+    };
+    // A sign-out in another tab. This one must not go on showing what the user could see.
+    const note = (): void => {
+      if (wasSignedIn()) return;
+      storeDrafts();
+      leave({ reason: 'refused' });
+    };
+    const stop = onSessionEnd(leave);
+    addEventListener('storage', note);
+    return () => {
+      stop();
+      removeEventListener('storage', note);
+    };
+  }, [navigate, router]);
 }
 
 /** The next sign-in of this user in this browser begins in the tenant. */

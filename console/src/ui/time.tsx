@@ -1,6 +1,7 @@
 /** Times in the viewer's zone, with UTC on hover. */
 
 import { useSyncExternalStore } from 'react';
+import { serverNow } from '../api/clock.ts';
 import { time as text } from '../text/en/time.ts';
 import { Small } from './mark.tsx';
 
@@ -59,7 +60,7 @@ export function distance(ms: number): string {
 }
 
 const clock = {
-  now: Date.now(),
+  now: serverNow(),
   listeners: new Set<() => void>(),
   timer: undefined as ReturnType<typeof setInterval> | undefined,
 };
@@ -69,9 +70,9 @@ function subscribe(listener: () => void): () => void {
   clock.listeners.add(listener);
   if (clock.timer === undefined) {
     // Nothing has kept the time while no screen showed one.
-    clock.now = Date.now();
+    clock.now = serverNow();
     clock.timer = setInterval(() => {
-      clock.now = Date.now();
+      clock.now = serverNow();
       for (const notify of clock.listeners) notify();
     }, TICK_MS);
   }

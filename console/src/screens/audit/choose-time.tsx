@@ -1,6 +1,7 @@
 /** From when until when: the last hours or days, or two moments. */
 
 import { useState } from 'react';
+import { serverNow } from '../../api/clock.ts';
 import { audit as text } from '../../text/en/audit.ts';
 import { Button } from '../../ui/button.tsx';
 import { TextField } from '../../ui/field.tsx';
@@ -27,7 +28,7 @@ export function ChooseTime({ search, onChoose }: ChooseTimeProps) {
           <Button
             key={name}
             small
-            onPress={() => onChoose({ from: new Date(Date.now() - SPANS[name]).toISOString(), to: undefined })}
+            onPress={() => onChoose({ from: new Date(serverNow() - SPANS[name]).toISOString(), to: undefined })}
           >
             {text.spans[name]}
           </Button>

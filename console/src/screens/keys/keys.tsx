@@ -3,6 +3,7 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ApiKey, IssuedApiKey } from '../../../../client/index.ts';
+import { serverNow } from '../../api/clock.ts';
 import { nameOf, shownKey, useName } from '../../api/principal.tsx';
 import { keySearch } from '../../api/search-text.ts';
 import { useDenied } from '../../api/session.ts';
@@ -282,5 +283,5 @@ function revocable({ status, ...others }: Query) {
 
 /** To the hour, so that the same question is not asked again and again. */
 function soon(): string {
-  return new Date(Math.ceil((Date.now() + SOON_MS) / HOUR_MS) * HOUR_MS).toISOString();
+  return new Date(Math.ceil((serverNow() + SOON_MS) / HOUR_MS) * HOUR_MS).toISOString();
 }

@@ -5,6 +5,7 @@
  */
 
 import { type KeyboardEvent, type MouseEvent, type PointerEvent, useEffect, useRef, useState } from 'react';
+import { serverNow } from '../../api/clock.ts';
 import { policies as text } from '../../text/en/policies.ts';
 import { classes } from '../../ui/classes.ts';
 import { Hidden } from '../../ui/mark.tsx';
@@ -310,9 +311,9 @@ function bounded(index: number, length: number): number {
 }
 
 function useNow(zone: string | undefined): Place | undefined {
-  const [time, setTime] = useState(() => new Date());
+  const [time, setTime] = useState(() => new Date(serverNow()));
   useEffect(() => {
-    const timer = setInterval(() => setTime(new Date()), MINUTE_MS);
+    const timer = setInterval(() => setTime(new Date(serverNow())), MINUTE_MS);
     return () => clearInterval(timer);
   }, []);
   return zone === undefined ? undefined : placeAt(time, zone);

@@ -2,6 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import type { RecentDecision } from '../../../../client/index.ts';
+import { serverNow } from '../../api/clock.ts';
 import { type List, useList } from '../../api/list.ts';
 import { useTenant } from '../../api/session.ts';
 import type { TrialSearch } from './search.ts';
@@ -12,7 +13,7 @@ const PAGE = 50;
 
 /** Returns the start of the span; undefined: all that is recorded. */
 function startOf(span: TrialSearch['span']): string | undefined {
-  return span === undefined ? undefined : new Date(Date.now() - HOUR_MS).toISOString();
+  return span === undefined ? undefined : new Date(serverNow() - HOUR_MS).toISOString();
 }
 
 export function useTrial(span: TrialSearch['span']) {

@@ -1,5 +1,7 @@
 /** Calendar months (`2026-11`) and days (`2026-11-01`) as the API writes them. */
 
+import { serverNow } from '../../api/clock.ts';
+
 const MONTH = /^(\d{4})-(0[1-9]|1[0-2])$/;
 const DAY = /^\d{4}-\d\d-\d\d$/;
 const DAY_MS = 86_400_000;
@@ -34,7 +36,7 @@ export function timeIn(zone: string, time: number): number {
 
 /** Returns the month `by` months later. An invalid month counts as the current one. */
 export function shifted(month: string, by: number): string {
-  const [, year, number] = MONTH.exec(month) ?? MONTH.exec(monthOf(Date.now())) ?? [];
+  const [, year, number] = MONTH.exec(month) ?? MONTH.exec(monthOf(serverNow())) ?? [];
   return monthOf(Date.UTC(Number(year), Number(number) - 1 + by, 1));
 }
 
@@ -51,7 +53,7 @@ export function daysName({ from, to }: Days): string {
 
 /** Returns the days of a month; of the current one for an invalid month. */
 export function daysOfMonth(month: string): Days {
-  const first = MONTH.test(month) ? month : monthOf(Date.now());
+  const first = MONTH.test(month) ? month : monthOf(serverNow());
   return { from: `${first}-01`, to: dayOf(Date.parse(`${shifted(first, 1)}-01`) - DAY_MS) };
 }
 
