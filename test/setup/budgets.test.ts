@@ -179,6 +179,49 @@ test('of a user or a role that does not exist, or more than 16 for one request, 
   expect(await stored()).toHaveLength(17);
 });
 
+test('beyond a limit of the tenant are refused by the plan as by the run, and the plan writes nothing', async () => {
+  const many = (count: number, more: object = {}) =>
+    acme({
+      users: [ada],
+      budgets: Array.from({ length: count }, (_, i) => ({
+        ...each,
+        name: `budget-${i}`,
+        models: [`model-${i}`],
+        ...more,
+      })),
+    });
+  const models = Array.from({ length: 200 }, (_, i) => `${i}`.padEnd(250, 'x'));
+  const roles = Array.from({ length: 30 }, (_, i) => ({
+    name: `role-${i}`,
+    permissions: ['chat:read'],
+    resource_constraints: { models },
+  }));
+  for (const [document, message] of [
+    [many(17, { models: null }), 'More than 16 budgets would count one request'],
+    [acme({ roles }), 'The roles and policies of a tenant may use 1 MiB in total'],
+  ] as const) {
+    await expect(plan(fresh.db, document)).rejects.toThrow(message);
+    expect(await stored()).toEqual([]);
+  }
+  expect(await plan(fresh.db, many(16, { models: null }))).toHaveLength(18);
+  for (const table of ['tenants', 'users', 'budgets', 'audit_log'])
+    expect(await fresh.db.knex(table).select()).toEqual([]);
+  await apply(fresh.db, acme({}));
+  await fresh.db.knex.raw(
+    `insert into budgets (id, tenant_id, name, unit, limit_amount, period, applies_to, enabled)
+     select 'bud_' || i, 'acme', 'stored-' || i, 'tokens', 1, 'day', '{"tenant": true}', false from generate_series(1, 1000) i`,
+  );
+  await expect(plan(fresh.db, many(1))).rejects.toThrow('The tenant already has 1000 budgets');
+});
+
+test('are counted after all of them are written', async () => {
+  const ofAll = (name: string, enabled: boolean) => ({ ...each, name, models: null, enabled });
+  const old = Array.from({ length: 16 }, (_, i) => ofAll(`old-${i}`, true));
+  await apply(fresh.db, acme({ users: [ada], budgets: old }));
+  await apply(fresh.db, acme({ budgets: [ofAll('a-new-one', true), ofAll('old-3', false)] }));
+  expect((await stored()).filter(({ enabled }) => enabled)).toHaveLength(16);
+});
+
 test('of the guide are a setup file', async () => {
   const guide = await readFile(new URL('../../docs/budgets.md', import.meta.url), 'utf8');
   await apply(fresh.db, /```yaml\n(.*?)```/s.exec(guide)?.[1] ?? '');

@@ -120,22 +120,33 @@ async function holdBudget(trx: Transaction, tenant: TenantId, text: string): Pro
 
 /**
  * Call it while no other transaction can add a budget or a caller to the tenant.
+ * @param refuseMany checks the budgets that count one request. A caller that writes several budgets checks at the end
  * @throws Refusal `invalid_field`, `already_exists`, `quota_exceeded`
  */
-export async function writeNewBudget(trx: Transaction, ref: BudgetRef, values: BudgetValues): Promise<BudgetRow> {
+export async function writeNewBudget(
+  trx: Transaction,
+  ref: BudgetRef,
+  values: BudgetValues,
+  refuseMany = refuseManyOfRequest,
+): Promise<BudgetRow> {
   throwIfInvalid(await unknownInScope(trx, ref.tenant_id, values.applies_to, undefined));
   const row = await insertBudget(trx, ref, values).catch(refuseTaken);
   await refuseQuotas(trx, row.tenant_id);
-  if (row.enabled) await refuseManyOfRequest(trx, row.tenant_id);
+  if (row.enabled) await refuseMany(trx, row.tenant_id);
   return row;
 }
 
 /** Writes the new values of a locked budget. @throws Refusal like `writeNewBudget` */
-export async function writeBudget(trx: Transaction, before: BudgetRow, values: BudgetValues): Promise<BudgetRow> {
+export async function writeBudget(
+  trx: Transaction,
+  before: BudgetRow,
+  values: BudgetValues,
+  refuseMany = refuseManyOfRequest,
+): Promise<BudgetRow> {
   throwIfInvalid(await unknownInScope(trx, before.tenant_id, values.applies_to, before.applies_to));
   const row = await updateBudgetRow(trx, before.id, values, beginsNewAmount(before, values)).catch(refuseTaken);
   await refuseQuotas(trx, row.tenant_id);
-  if (row.enabled && maySelectMore(before, values)) await refuseManyOfRequest(trx, row.tenant_id);
+  if (row.enabled && maySelectMore(before, values)) await refuseMany(trx, row.tenant_id);
   return row;
 }
 

@@ -5,15 +5,16 @@
 
 import type { Database } from '../../store/database.ts';
 import { brokenConstraint } from '../../store/faults.ts';
-import { transaction } from '../../store/transaction.ts';
+import { type Transaction, transaction } from '../../store/transaction.ts';
 import { refuseManyOfRequest } from '../budgets/applying.ts';
+import { refusedByStore } from '../caller/refusals.ts';
 import { OPERATOR } from '../change/audit-row.ts';
 import { changeAsSystem } from '../change/change.ts';
 import { type PlanAction, sameActions } from './action.ts';
 import { type Plan, planSetup, type SetupOptions } from './plan.ts';
 import { lockSetup } from './queries.ts';
 import type { Setup } from './read.ts';
-import { runActions, type SetupToken } from './write.ts';
+import { runActions, type SetupToken, type WriteOptions } from './write.ts';
 
 export interface SetupParts {
   readonly db: Database;
@@ -22,14 +23,22 @@ export interface SetupParts {
 }
 
 /**
- * Plans the setup against the current state.
+ * Plans the setup against the current state. It runs the actions and rolls them back, so that the plan is refused as the
+ * run would be.
  * @throws Refusal `quota_exceeded`, `last_admin`, `would_lock_out`, `in_use`
  */
-export function previewSetup({ db }: SetupParts, setup: Setup, options: SetupOptions): Promise<Plan> {
+export function previewSetup({ db, random }: SetupParts, setup: Setup, options: SetupOptions): Promise<Plan> {
   return transaction(db, async (trx) => {
     // Without locks, only a snapshot keeps the parts of the plan consistent with each other.
-    await trx.raw('set transaction isolation level repeatable read, read only');
-    return planSetup(trx, setup, options, false);
+    await trx.raw('set transaction isolation level repeatable read');
+    const plan = await planSetup(trx, setup, options, false);
+    if (plan.kind === 'errors') return plan;
+    await trx.raw('savepoint dry_run');
+    await run(trx, plan, { setupTokens: false, ...options, random }).catch((error) => {
+      if (!TAKEN.has(brokenConstraint(error))) throw refusedByStore(error);
+    });
+    await trx.raw('rollback to savepoint dry_run');
+    return plan;
   });
 }
 
@@ -71,16 +80,24 @@ export async function applySetup(
       const plan = await planSetup(trx, setup, options, true);
       if (plan.kind === 'errors' || !sameActions(plan.actions, shown)) throw new PlanChanged();
       audit.after = counts(plan.actions);
-      const tokens = await runActions(trx, plan.actions, { ...options, random: parts.random });
-      for (const { wanted, users, budgets } of plan.parts.tenants)
-        if (users.length + budgets.length > 0) await refuseManyOfRequest(trx, wanted.key);
-      return tokens;
+      return run(trx, plan, { ...options, random: parts.random });
     });
     return { kind: 'applied', setupTokens };
   } catch (error) {
     if (error instanceof PlanChanged || TAKEN.has(brokenConstraint(error))) return { kind: 'changed' };
     throw error;
   }
+}
+
+async function run(
+  trx: Transaction,
+  { actions, parts }: Extract<Plan, { kind: 'plan' }>,
+  options: WriteOptions,
+): Promise<readonly SetupToken[]> {
+  const tokens = await runActions(trx, actions, options);
+  for (const { wanted, users, budgets } of parts.tenants)
+    if (users.length + budgets.length > 0) await refuseManyOfRequest(trx, wanted.key);
+  return tokens;
 }
 
 /** Counts the actions by verb. */

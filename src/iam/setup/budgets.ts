@@ -149,6 +149,9 @@ function requestOf(name: BudgetName, values: Values, applies_to: BudgetScope): N
   return { name, unit, limit, period, timezone, applies_to, per, models, action, alerts, enabled };
 }
 
+/** The budgets that count one request are checked after all actions. */
+const atTheEnd = async (): Promise<void> => undefined;
+
 function budgetResources(tenant: TenantId): SetupResource<SetupBudget, Values, BudgetName> {
   const read = async (context: ApplyContext, name: BudgetName, values: Values): Promise<BudgetValues> =>
     readNewBudget(requestOf(name, values, await scopeOf(context, tenant, values.applies_to)));
@@ -160,10 +163,10 @@ function budgetResources(tenant: TenantId): SetupResource<SetupBudget, Values, B
     insert: async (context, name, values) => {
       const { trx, nowMs, random } = context;
       const ref = { id: makeId('bud', nowMs, random(10)), tenant_id: tenant };
-      return writeNewBudget(trx, ref, await read(context, name, values));
+      return writeNewBudget(trx, ref, await read(context, name, values), atTheEnd);
     },
     update: async (context, before, values) =>
-      writeBudget(context.trx, before, await read(context, before.name, values)),
+      writeBudget(context.trx, before, await read(context, before.name, values), atTheEnd),
     remove: ({ trx }, row) => deleteBudgetRow(trx, row.id),
   });
   return {

@@ -1,4 +1,4 @@
-/** Plans a setup: compares it with the current state and returns the actions, or the errors. It writes nothing. */
+/** Plans a setup: compares it with the current state and returns the actions, or the errors. */
 
 import { DEFAULT_TENANT, type PolicyName, type TenantId } from '../../domain/ids.ts';
 import { isBuiltinRole } from '../../domain/roles.ts';

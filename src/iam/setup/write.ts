@@ -17,7 +17,7 @@ export interface SetupToken {
   readonly expiresAt: Date;
 }
 
-interface WriteOptions {
+export interface WriteOptions {
   /** Creates a one-time token for each new active user. */
   readonly setupTokens: boolean;
   /** Milliseconds since the epoch. */
