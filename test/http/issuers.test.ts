@@ -1,6 +1,6 @@
 /** /v1/iam/issuers: authorities whose tokens a tenant accepts. */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { makeAuthority } from '../support/certificates.ts';
 import { startIssuer, type TestIssuer } from '../support/issuer.ts';
 import {
@@ -428,6 +428,23 @@ describe('a caller gives by an issuer only what it has', () => {
     ]);
     await h.api('DELETE', `/v1/iam/api-keys/${key}`, { as: boss.token });
     expect(outcome(await put(id, { audiences: ['postern', 'c'] }, clerk.token))).toBe('200');
+  });
+
+  test('each key with a proof waits for a turn of its own if the keys before it took long', async () => {
+    const id = await made();
+    const actions = Array.from({ length: 50 }, (_, i) => `admin:a${i}`);
+    const readings = async (audience: string): Promise<number> => {
+      const clock = vi.spyOn(performance, 'now');
+      try {
+        expect(outcome(await put(id, { audiences: ['postern', audience] }, clerk.token))).toBe('200');
+        return clock.mock.calls.length;
+      } finally {
+        clock.mockRestore();
+      }
+    };
+    const before = await readings('b');
+    for (const action of actions) await provedKey(id, [action]);
+    expect(await readings('c')).toBeGreaterThanOrEqual(before + actions.length);
   });
 
   test('the linked users count, while tokens prove users', async () => {

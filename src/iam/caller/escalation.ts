@@ -4,6 +4,7 @@
  * names the first permission that the caller does not have.
  */
 
+import { pauses } from '../../concurrency/pauses.ts';
 import { compileGrant, compilePolicies, compileTenant } from '../../decision/compile.ts';
 import {
   added,
@@ -109,7 +110,9 @@ export async function mayGiveByIssuer(
   const linked = provesUsers ? await rolesOfLinkedUsers(trx, issuer, self) : [];
   const roles = new Set([...linked, ...grants.flatMap((grant) => grant.roles ?? [])]);
   const rules = await loadTenantRules(trx, caller, caller.tenant, [...roles]);
+  const pause = pauses();
   for (const { scopes, resource_constraints, roles: owner } of grants.slice(0, MAX_GRANTS)) {
+    await pause();
     const given = permissionsOfKey(compileGrant(scopes, resource_constraints), owner ?? undefined, rules);
     refuseLacking(caller, given, 'A key of this issuer has permissions that you do not have:');
   }
