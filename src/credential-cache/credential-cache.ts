@@ -7,7 +7,7 @@
  * never uses an entry that was replaced during the loads.
  */
 
-import { parseAddress } from '../decision/address.ts';
+import { networkOf } from '../decision/address.ts';
 import type { HeaderValue } from '../decision/model.ts';
 import type { CredentialForm } from '../domain/credential.ts';
 import { Fault } from '../domain/errors.ts';
@@ -197,7 +197,7 @@ export class CredentialCache implements ChangeListener {
     client: string | undefined,
     maxWaitMs = DEFAULT_MAX_WAIT_MS,
   ): Promise<Resolution> {
-    const patience: Patience = { client: networkOf(client), untilMs: this.#monotonicMs() + maxWaitMs };
+    const patience: Patience = { client: networkOf(client) ?? '', untilMs: this.#monotonicMs() + maxWaitMs };
     const leave = this.#waiting.enter(unseen, patience.client);
     try {
       for (let round = 0; round < ROUNDS; round++) {
@@ -241,14 +241,4 @@ export class CredentialCache implements ChangeListener {
 async function allStored({ missing }: Missing, patience: Patience): Promise<boolean> {
   const stored = await Promise.all(missing.map((load) => load(patience)));
   return !stored.includes(false);
-}
-
-/**
- * Returns the unit of fairness between clients. An IPv6 host has a whole /64 to send from, so a /64 counts as one
- * client.
- */
-function networkOf(client: string | undefined): string {
-  const parsed = client === undefined ? undefined : parseAddress(client);
-  if (parsed === undefined) return '';
-  return parsed.family === 4 ? `4:${parsed.a}` : `6:${parsed.a}:${parsed.b}`;
 }

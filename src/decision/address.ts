@@ -189,6 +189,15 @@ export function networkBorders(text: string): readonly bigint[] {
   return [first, first + last];
 }
 
+/**
+ * Returns the network that counts as one client, because an IPv6 host can use its whole /64.
+ * @returns undefined for a text that is no address
+ */
+export function networkOf(address = ''): string | undefined {
+  const parsed = parseAddress(address);
+  return parsed && (parsed.family === 4 ? `4:${parsed.a}` : `6:${parsed.a}:${parsed.b}`);
+}
+
 /** Writes the address at a position. */
 export function addressAt(position: bigint): string {
   const value = position < FIRST_IPV6 ? position : position - FIRST_IPV6;

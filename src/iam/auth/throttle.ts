@@ -4,7 +4,7 @@
  * same limits, so that a rejection does not reveal which accounts exist.
  */
 
-import { parseAddress } from '../../decision/address.ts';
+import { networkOf } from '../../decision/address.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { opaqueDigest } from '../../identity/opaque-tokens.ts';
 import type { Queryable } from '../../store/queryable.ts';
@@ -41,16 +41,6 @@ export function attemptAt(account: string, throttledAs: string | undefined): Log
   const source = networkOf(throttledAs) ?? `unknown:${account}`;
   // An account may have any character. A source has no line end.
   return { pair: opaqueDigest(`${source}\n${account}`), account: opaqueDigest(account), address: opaqueDigest(source) };
-}
-
-/**
- * Returns the network that counts as one address: an IPv6 host can use its whole /64.
- * @returns undefined for an unknown source
- */
-export function networkOf(throttledAs: string | undefined): string | undefined {
-  const parsed = throttledAs === undefined ? undefined : parseAddress(throttledAs);
-  if (parsed === undefined) return undefined;
-  return parsed.family === 4 ? `4:${parsed.a}` : `6:${parsed.a}:${parsed.b}`;
 }
 
 /** Counts an attempt for its subjects in their order, up to the first subject that has reached its limit. */

@@ -6,7 +6,7 @@
  */
 
 import { BoundedQueue } from '../../concurrency/bounded-queue.ts';
-import { parseAddress } from '../../decision/address.ts';
+import { networkOf } from '../../decision/address.ts';
 import type { Principal } from '../../decision/model.ts';
 import type { Refusal } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
@@ -171,12 +171,6 @@ function subjectOf({ principal, address }: RefusedRequest): Subject {
   return principal === undefined
     ? { actorType: 'anonymous', actorId: undefined, tenantId: undefined, address }
     : { actorType: principal.kind, actorId: principal.id, tenantId: principal.tenantId, address };
-}
-
-/** Replaces an IPv6 address with its /64 network, because one host has the whole network. */
-function networkOf(address = ''): string {
-  const parsed = parseAddress(address);
-  return parsed?.family === 6 ? `${parsed.a}:${parsed.b}` : address;
 }
 
 function rowOf(request: RefusedRequest): AuditRow {

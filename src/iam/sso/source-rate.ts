@@ -3,8 +3,8 @@
  * tokens that are rejected.
  */
 
+import { networkOf } from '../../decision/address.ts';
 import { ByteRates } from '../../domain/byte-rates.ts';
-import { networkOf } from '../auth/throttle.ts';
 
 /** Many people may share an address. */
 const PER_SECOND = 2;
