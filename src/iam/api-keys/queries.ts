@@ -54,11 +54,6 @@ export async function shareKey(q: Queryable, tenant: TenantId, id: KeyId): Promi
   return keys(q).where({ tenant_id: tenant, id }).forShare().first(keyRowColumns(q));
 }
 
-/** Returns the tenant of a key; undefined if there is no such key. */
-export async function tenantOfKey(q: Queryable, id: KeyId): Promise<TenantId | undefined> {
-  return (await keys(q).where({ id }).first('tenant_id'))?.tenant_id;
-}
-
 /** Returns the digest of a key in the scope, for an explanation that evaluates the key as if a client had sent it. */
 export async function keyDigest(q: Queryable, scope: TenantScope, id: KeyId): Promise<KeyDigest | undefined> {
   const row = await keys(q).where({ id }).modify(within(scope)).first('digest');

@@ -132,11 +132,6 @@ export async function budgetsNamed(q: Queryable, name: BudgetName): Promise<read
   return budgets(q).where({ name }).orderBy('tenant_id').limit(1000).select('id', 'tenant_id');
 }
 
-/** Returns the tenant of a budget; undefined if there is no such budget. */
-export async function tenantOfBudget(q: Queryable, id: BudgetId): Promise<TenantId | undefined> {
-  return (await budgets(q).where({ id }).first('tenant_id'))?.tenant_id;
-}
-
 /** Returns the tenant's budgets that are in force, in the order of names. */
 export async function enabledBudgets(q: Queryable, tenant: TenantId): Promise<readonly BudgetRow[]> {
   return budgets(q).where({ tenant_id: tenant, enabled: true }).orderByRaw('name collate "C"').select(COLUMNS);

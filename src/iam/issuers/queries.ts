@@ -113,11 +113,6 @@ export async function replaceSealedSecret(trx: Queryable, id: IssuerId, sealed: 
   await trx('issuers').where({ id }).update({ sso_secret_sealed: sealed });
 }
 
-/** Returns the tenant of an issuer; undefined if there is no such issuer. */
-export async function tenantOfIssuer(q: Queryable, id: IssuerId): Promise<TenantId | undefined> {
-  return (await issuers(q).where({ id }).first('tenant_id'))?.tenant_id;
-}
-
 /**
  * Locks an issuer until the transaction ends. `update`: to change or delete it. `share`: so that it is neither changed
  * nor deleted while a key or a user is bound to it.

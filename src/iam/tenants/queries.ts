@@ -67,10 +67,10 @@ export async function deleteTenantRow(q: Queryable, id: TenantId): Promise<void>
   await tenants(q).where('id', id).update({ deleted_at: now, updated_at: now });
 }
 
-/** Returns the existing tenants of these users or keys. */
+/** Returns the existing tenants of these resources. */
 export async function tenantsOf(
   q: Queryable,
-  table: 'users' | 'api_keys',
+  table: 'users' | 'api_keys' | 'issuers' | 'budgets' | 'webhooks',
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, TenantId>> {
   const { rows } = await q.raw<{ rows: { id: string; tenant_id: TenantId }[] }>(
