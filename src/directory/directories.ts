@@ -24,7 +24,7 @@ const LIMITS: DirectoryLimits = { maxConnections: 64, maxWaiting: 1000 };
 
 /**
  * @param settings names are unique
- * @param now milliseconds since the epoch, for the expiry of accounts
+ * @param now milliseconds since the epoch
  * @throws Error if a configured CA is invalid
  */
 export function openDirectories(

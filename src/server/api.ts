@@ -17,7 +17,7 @@ import { type WiredApi, wireApi } from './api-wiring.ts';
 import type { LocalGates } from './applied.ts';
 import { auditSealer } from './audit.ts';
 import { startCredentialCache } from './credential-cache.ts';
-import { configuredDirectories, directoryLookups, directoryService, warnOfDirectories } from './directories.ts';
+import { configuredDirectories, directoryLookups, directoryService } from './directories.ts';
 import { startIssuerKeys } from './issuer-keys.ts';
 import { startRefusalAudit } from './refusals.ts';
 import { keyUses, startReplica } from './store-jobs.ts';
@@ -53,7 +53,7 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
     signingKeysReady: () => keys.published().length > 0,
   });
   const directories = configuredDirectories(config, secrets, services.now);
-  warnOfDirectories(directories, telemetry);
+  for (const problem of directories?.problems ?? []) telemetry.log.warn({ part: 'directory' }, problem);
   const warn = (message: string): void => telemetry.log.warn({ part: 'http' }, message);
   const settingWarnings = proxyWarnings(config.http);
   for (const warning of settingWarnings) warn(warning);

@@ -21,11 +21,6 @@ export function configuredDirectories(
   return settings.length === 0 ? undefined : openDirectories(settings, undefined, now);
 }
 
-/** Logs weaknesses of the configuration that do not prevent logins. */
-export function warnOfDirectories(directories: Directories | undefined, { log }: Pick<Telemetry, 'log'>): void {
-  for (const problem of directories?.problems ?? []) log.warn({ part: 'directory' }, problem);
-}
-
 export function directoryService(
   { config, telemetry }: Pick<WiringContext, 'config' | 'telemetry'>,
   directories: Directories | undefined,

@@ -32,7 +32,9 @@ type ImportedRow = Import['data'][number];
 /** @throws Refusal of the decision; `insufficient_permission` unless the caller is still a platform administrator */
 export async function importKeys(parts: AdminParts, caller: Caller, requests: readonly ImportedKey[]): Promise<Import> {
   return change(parts, caller, { action: 'api_key.import' }, async ({ trx, caller, audit }) => {
-    requirePlatformAdmin(caller);
+    // An import gives permissions to the unknown holders of the keys.
+    if (!isPlatformAdmin(caller.principal))
+      throw new Refusal('insufficient_permission', 'Only platform administrators may import keys.');
     const held = await shareTenantNow(trx, caller.tenant);
     if (held === undefined) throw tenantGone();
     const rows: (ReadRow | Refusal)[] = [];
@@ -106,14 +108,6 @@ async function decide(
     }
   }
   return decisions;
-}
-
-/** An import gives permissions to the unknown holders of the keys. @throws Refusal `insufficient_permission` */
-function requirePlatformAdmin(caller: Caller): void {
-  if (isPlatformAdmin(caller.principal)) return;
-  throw new Refusal('insufficient_permission', 'Only platform administrators may import keys.', {
-    scope: 'admin:keys',
-  });
 }
 
 /** A row that is valid by itself. */

@@ -22,10 +22,10 @@ import {
 } from '../users/password-queries.ts';
 import { record, recordRefusal } from './audit.ts';
 import { checkPassword } from './check-password.ts';
-import { forgiveAttempt, returnAttempt } from './failure-queries.ts';
+import { forgiveAttempt } from './failure-queries.ts';
 import { localSubject } from './login.ts';
 import type { AuthParts, LoginParts, Provenance } from './parts.ts';
-import { attemptAt, forgetAccount, withAttemptLimits } from './throttle.ts';
+import { afterProof, attemptAt, forgetAccount, withAttemptLimits } from './throttle.ts';
 
 const PASSWORD_ELSEWHERE =
   'Postern does not have your password. Change it in your directory, or at the provider with which you log in.';
@@ -64,10 +64,7 @@ export async function changePassword(
       });
       throw wrongPassword().asAudited();
     }
-    const hash = await parts.passwords.hash(change.newPassword).catch(async (error: unknown) => {
-      await returnAttempt(parts.db.knex, attempt);
-      throw error;
-    });
+    const hash = await afterProof(parts.db.knex, attempt, () => parts.passwords.hash(change.newPassword));
     await asCaller(parts.db, caller, { user: userId }, async (trx) => {
       if (!(await replacePassword(trx, userId, proved.password_version, hash))) throw wrongPassword();
       const ended = await endSessionsOfUser(trx, userId, sessionId);

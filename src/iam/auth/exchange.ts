@@ -22,7 +22,7 @@ import { applyHere } from '../change/change.ts';
 import { issuerOfToken } from '../issuers/issuer-of-token.ts';
 import { beginIssuerSession } from '../sessions/issuer-session-queries.ts';
 import { endSession } from '../sessions/queries.ts';
-import { authAuditRow, record } from './audit.ts';
+import { type AuthEvent, authAuditRow, record } from './audit.ts';
 import { MAX_USER_AGENT_LENGTH } from './begin.ts';
 import type { ExchangeRequest } from './exchange-request.ts';
 import { permissionPatterns } from './me.ts';
@@ -168,14 +168,8 @@ async function begin(
 ): Promise<SessionId | undefined> {
   const id = makeId('ses', from.nowMs, parts.random(10));
   const { address } = from;
-  const audit = authAuditRow(from, {
-    action: 'auth.exchange',
-    actor: principal.id,
-    tenant: principal.tenantId,
-    target: { type: principal.kind, id: principal.id },
-    result: 'success',
-    after: { session_id: id, issuer_id: issuerId, ...(scope === undefined ? {} : { scope: scope.join(' ') }) },
-  });
+  const narrowed = scope === undefined ? {} : { scope: scope.join(' ') };
+  const audit = exchangeRow(principal, from, 'success', { session_id: id, issuer_id: issuerId, ...narrowed });
   const userAgent = from.userAgent?.slice(0, MAX_USER_AGENT_LENGTH);
   const session = { id, lifetimeMs, cookie: false, address, userAgent };
   const begun = await tenantTransaction(parts.db, principal.tenantId, (trx) =>
@@ -183,6 +177,15 @@ async function begin(
   );
   if (begun) parts.writes?.wrote({ principal }, [audit]);
   return begun ? id : undefined;
+}
+
+function exchangeRow(
+  { id, kind, tenantId: tenant }: Principal,
+  from: Provenance,
+  result: AuthEvent['result'],
+  after: NonNullable<AuthEvent['after']>,
+) {
+  return authAuditRow(from, { action: 'auth.exchange', actor: id, tenant, target: { type: kind, id }, result, after });
 }
 
 async function end(parts: ExchangeParts, { tenantId }: Principal, id: SessionId): Promise<void> {
@@ -216,14 +219,7 @@ async function reject(parts: ExchangeParts, token: string, reason: FailureReason
 }
 
 async function rejectSuspended(parts: ExchangeParts, principal: Principal, from: Provenance): Promise<never> {
-  const audit = authAuditRow(from, {
-    action: 'auth.exchange',
-    actor: principal.id,
-    tenant: principal.tenantId,
-    target: { type: principal.kind, id: principal.id },
-    result: 'refused',
-    after: { code: 'tenant_suspended' },
-  });
+  const audit = exchangeRow(principal, from, 'refused', { code: 'tenant_suspended' });
   await insertAudit(parts.db.knex, audit);
   parts.writes?.wrote({ principal }, [audit]);
   throw tenantSuspended().asAudited();

@@ -36,22 +36,17 @@ export async function countActiveSessions(q: Queryable, userId: UserId, idleMs: 
   return countUpTo(q, { sql, bindings: { userId, idleMs } }, most);
 }
 
-/** Returns an active session of a user; undefined if the user has no such session. */
+/**
+ * Returns an active session of a user; undefined if the user has no such session.
+ * @param mode `update`: locks the session until the transaction ends
+ */
 export async function findActiveSession(
   q: Queryable,
   userId: UserId,
   id: SessionId,
   idleMs: number,
+  mode: 'read' | 'update',
 ): Promise<SessionRow | undefined> {
-  return active(q, userId, idleMs).where('s.id', id).first(COLUMNS);
-}
-
-/** Like `findActiveSession`, and locks the session until the transaction ends. */
-export async function lockActiveSession(
-  q: Queryable,
-  userId: UserId,
-  id: SessionId,
-  idleMs: number,
-): Promise<SessionRow | undefined> {
-  return active(q, userId, idleMs).where('s.id', id).forNoKeyUpdate('s').first(COLUMNS);
+  const found = active(q, userId, idleMs).where('s.id', id);
+  return (mode === 'update' ? found.forNoKeyUpdate('s') : found).first(COLUMNS);
 }

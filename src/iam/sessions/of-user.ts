@@ -9,7 +9,7 @@ import { type UserResource, userResource } from '../users/entity.ts';
 import { holdUser } from '../users/find.ts';
 import { findUser } from '../users/queries.ts';
 import { idleMs, type SessionResource, type SessionTimes, sessionResource } from './entity.ts';
-import { countActiveSessions, findActiveSession, listActiveSessions, lockActiveSession } from './list-queries.ts';
+import { countActiveSessions, findActiveSession, listActiveSessions } from './list-queries.ts';
 import { endSession, endSessionsOfUser } from './queries.ts';
 
 export type UserSessionParts = AdminParts & SessionTimes;
@@ -43,7 +43,7 @@ export async function getUserSession(
 ): Promise<SessionResource> {
   const userId = await existing(parts, caller, user);
   const found = orNotFound(
-    await findActiveSession(parts.db.knex, userId, requestedId('ses', session), idleMs(parts)),
+    await findActiveSession(parts.db.knex, userId, requestedId('ses', session), idleMs(parts), 'read'),
     'session',
   );
   return sessionResource(found, currentOf(caller));
@@ -64,7 +64,7 @@ export async function endUserSession(
     const { user: owner, allowPolicies } = await holdUser(trx, caller, user);
     await mayActOnUser(trx, caller, owner, allowPolicies);
     const id = requestedId('ses', session);
-    const found = orNotFound(await lockActiveSession(trx, owner.id, id, idleMs(parts)), 'session');
+    const found = orNotFound(await findActiveSession(trx, owner.id, id, idleMs(parts), 'update'), 'session');
     checkPreconditions(sessionResource(found, currentOf(caller)));
     await endSession(trx, id);
     audit.after = { ended_session: id };

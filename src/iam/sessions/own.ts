@@ -12,7 +12,7 @@ import { mustExchange, orNotFound, requestedId } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { type List, type ListQuery, paged } from '../list/list.ts';
 import { idleMs, type SessionResource, sessionResource } from './entity.ts';
-import { countActiveSessions, findActiveSession, listActiveSessions, lockActiveSession } from './list-queries.ts';
+import { countActiveSessions, findActiveSession, listActiveSessions } from './list-queries.ts';
 import { endSession, endSessionsOfUser } from './queries.ts';
 
 interface OwnSession {
@@ -59,7 +59,7 @@ export async function listSessions(parts: AuthParts, caller: Caller, query: List
 export async function getSession(parts: AuthParts, caller: Caller, text: string): Promise<SessionResource> {
   const { userId, sessionId } = ownSession(caller);
   const session = orNotFound(
-    await findActiveSession(parts.db.knex, userId, requestedId('ses', text), idleMs(parts)),
+    await findActiveSession(parts.db.knex, userId, requestedId('ses', text), idleMs(parts), 'read'),
     'session',
   );
   return sessionResource(session, sessionId);
@@ -76,7 +76,7 @@ export async function endOwnSession(parts: AuthParts, caller: Caller, text: stri
   const entry = { action: 'auth.end_session', target: { type: 'session', id }, existing: true } as const;
   await change(parts, caller, entry, async ({ trx, audit, checkPreconditions }) => {
     audit.tenant = tenantId;
-    const session = orNotFound(await lockActiveSession(trx, userId, id, idleMs(parts)), 'session');
+    const session = orNotFound(await findActiveSession(trx, userId, id, idleMs(parts), 'update'), 'session');
     checkPreconditions(sessionResource(session, sessionId));
     await endSession(trx, id);
   });

@@ -110,7 +110,7 @@ function errorsOf(request: UsageEvent, at: string, nowMs: number): readonly Fiel
 function eventOf(
   event: UsageEvent,
   timezone: string | undefined,
-  { cost, priceVersion, charges }: PricedUsage & Pick<UsageEntry, 'charges'>,
+  costs: PricedUsage & Pick<UsageEntry, 'charges'>,
 ): EventId & { readonly usage: UsageEntry } {
   const { id, model, requests = 1, prompt_tokens, completion_tokens, cached_tokens = 0 } = event;
   const time = new Date(event.time);
@@ -126,9 +126,7 @@ function eventOf(
     completion_tokens,
     cached_tokens,
     total_tokens: event.total_tokens ?? prompt_tokens + completion_tokens,
-    cost,
-    price_version: priceVersion,
-    charges,
+    ...costs,
   };
   return { id, time, usage };
 }
@@ -172,19 +170,14 @@ export class PriceHistory {
   }
 }
 
-export interface PricedUsage {
-  /** In 10^-9 of the currency. */
-  readonly cost: number;
-  /** 0 = the model had no price. */
-  readonly priceVersion: number;
-}
+type PricedUsage = Pick<UsageEntry, 'cost' | 'price_version'>;
 
-export function priceEvent(table: PriceTable, event: UsageEvent): PricedUsage {
+function priceEvent(table: PriceTable, event: UsageEvent): PricedUsage {
   const price = table.of(event.model);
-  if (price === undefined) return { cost: 0, priceVersion: 0 };
+  if (price === undefined) return { cost: 0, price_version: 0 };
   const { prompt_tokens: prompt, completion_tokens: completion, cached_tokens: cached = 0 } = event;
   const { cache_write_tokens: cacheWrite = 0, total_tokens: total = prompt + completion } = event;
-  return { cost: costOf(price, { prompt, completion, cached, cacheWrite, total }), priceVersion: price.version };
+  return { cost: costOf(price, { prompt, completion, cached, cacheWrite, total }), price_version: price.version };
 }
 
 /** The callers of events, as budgets see them. */

@@ -4,12 +4,13 @@
  */
 
 import { Refusal } from '../../domain/errors.ts';
-import { type IssuerId, parseIssuerName, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
+import { parseIssuerName, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { mayGiveRoles } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { throwIfInvalid } from '../caller/refusals.ts';
 import { holdIssuerByName, type StoredIssuer } from '../issuers/queries.ts';
+import { rolesOfMapping } from '../issuers/users.ts';
 import { endSessionsOfUserAndIssuer } from '../sessions/queries.ts';
 import type { IdentityRequest } from './entity.ts';
 import {
@@ -59,7 +60,7 @@ export async function identityChange(
   const kept = byText(known.map(({ issuer, subject }) => ({ issuerId: issuer.id, subject })));
   const added = [...kept].flatMap(([text, identity]) => (stored.has(text) ? [] : [identity]));
   const ids = new Set(added.map(({ issuerId }) => issuerId));
-  const mapped = known.filter(({ issuer }) => ids.has(issuer.id)).flatMap(({ issuer }) => rolesOf(issuer));
+  const mapped = known.filter(({ issuer }) => ids.has(issuer.id)).flatMap(({ issuer }) => rolesOfMapping(issuer.users));
   return {
     added,
     removed: [...stored].flatMap(([text, identity]) => (kept.has(text) ? [] : [identity])),
@@ -74,10 +75,6 @@ function byText(identities: readonly IssuerIdentity[]): ReadonlyMap<string, Issu
       .map((identity) => [`${identity.issuerId} ${identity.subject}`, identity] as const)
       .sort(([left], [right]) => (left < right ? -1 : 1)),
   );
-}
-
-function rolesOf({ users }: StoredIssuer): readonly RoleName[] {
-  return users === null ? [] : [...users.default_roles, ...users.roles.flatMap(({ roles }) => roles)];
 }
 
 /**
@@ -95,16 +92,12 @@ export async function writeIdentities(
   await mayGiveRoles(trx, caller, mapped);
   for (const identity of removed) await unlinkSubject(trx, user, identity);
   if (removed.length > 0) await takeOrphanedIssuerRoles(trx, user);
-  for (const id of issuersOf(removed)) await endSessionsOfUserAndIssuer(trx, user, id);
+  for (const id of new Set(removed.map(({ issuerId }) => issuerId))) await endSessionsOfUserAndIssuer(trx, user, id);
   for (const identity of added) {
     await lockIdentity(trx, identity);
     if ((await findSubject(trx, identity))?.user !== undefined) throw taken(identity);
     await linkSubject(trx, user, identity);
   }
-}
-
-function issuersOf(identities: readonly IssuerIdentity[]): readonly IssuerId[] {
-  return [...new Set(identities.map(({ issuerId }) => issuerId))];
 }
 
 function taken({ subject }: IssuerIdentity): Refusal {

@@ -98,14 +98,9 @@ export async function updateWebhook(
     maySend(caller, values);
     // Its deliveries, which may be older than its patterns, go to the new address: those that wait, and each that is replayed.
     if (values.url !== before.url && (await keepsAuditRows(trx, before.id))) authorize(caller, 'audit:read');
-    const row = await writeWebhook(trx, before, values);
+    const row = await updateWebhookRow(trx, before.id, values).catch(refuseTakenUrl);
     return recorded(audit, webhookResource(before, caller.nowMs), webhookResource(row, caller.nowMs));
   });
-}
-
-/** Writes the new values of a locked webhook. @throws Refusal `already_exists` */
-export function writeWebhook(trx: Transaction, { id }: WebhookRow, values: WebhookValues): Promise<WebhookRow> {
-  return updateWebhookRow(trx, id, values).catch(refuseTakenUrl);
 }
 
 /** Gives a webhook another secret. For 24 hours, the former one signs as well. @throws Refusal `not_found` */
