@@ -236,6 +236,17 @@ describe('in PostgreSQL', () => {
     }
   });
 
+  test('a renewal from before the database set its clock back counts as one of now', async () => {
+    const store = postgresMetering(database.db);
+    const processId = processIdOf(randomBytes(8));
+    await database.db.query({
+      text: `insert into reservation_renewals (holder, counters, heard_at) values ($1, '{7}', clock_timestamp() + interval '1 hour')`,
+      values: [processId],
+    });
+    const { renewals } = await store.hold({ processId, sequence: 1, requests: [], acked: [] });
+    expect(renewals).toEqual([{ counters: [7], ageMs: 0 }]);
+  });
+
   test('the hold of a process is always the sum in its budget', async () => {
     const [row] = await database.db.query({
       text: `select count(*) from token_budgets b where b.held <>

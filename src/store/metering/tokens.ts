@@ -22,7 +22,7 @@ const HOLD = {
     ), renewals as (
       delete from reservation_renewals where id = any (array(
         select id from reservation_renewals where holder = $1 order by id limit ${MAX_ROWS} for update skip locked))
-      returning counters, extract(epoch from clock_timestamp() - heard_at)::float8 * 1000 as age_ms
+      returning counters, greatest(0, extract(epoch from clock_timestamp() - heard_at))::float8 * 1000 as age_ms
     )
     select told.grants, metering_live_holders() as holders,
       (select coalesce(json_agg(json_build_object('id', id, 'counters', counters, 'totals', totals,
