@@ -3,13 +3,13 @@
 import { formatMoney } from '../domain/money.ts';
 import type { BudgetMember } from '../domain/problem-details.ts';
 import type { BudgetUnit } from '../domain/records.ts';
-import type { BudgetState, RefusedBudget } from '../metering/admission.ts';
+import type { BudgetState } from '../metering/admission.ts';
 import { headerName } from './header-options.ts';
 
 export const BUDGET_HEADER = headerName('x-postern-budget-remaining');
 
 /** @param showsAmounts whether the caller may see how much was spent */
-export function budgetMember(budget: RefusedBudget, showsAmounts: boolean): BudgetMember {
+export function budgetMember(budget: BudgetState, showsAmounts: boolean): BudgetMember {
   const { id, name, unit, period, resetsAt } = budget;
   const member = { id, name, period, resets_at: resetsAt ?? null };
   if (!showsAmounts) return member;

@@ -6,7 +6,7 @@
 import type { InvalidReason, Principal, Route } from '../decision/model.ts';
 import { type DenyCode, ERRORS } from '../domain/errors.ts';
 import { anthropicProblemDetails, problemDetails } from '../domain/problem-details.ts';
-import type { RateRefusal, RefusedBudget } from '../metering/admission.ts';
+import type { BudgetState, RateRefusal } from '../metering/admission.ts';
 import { NO_HOLE } from './answer-template.ts';
 import { BUDGET_HEADER, budgetMember } from './budget-answers.ts';
 import { fillAscii } from './fill.ts';
@@ -32,7 +32,7 @@ export interface Denial extends Partial<Pick<RateRefusal, 'rate' | 'tokenRate' |
   /** With `insufficient_quota`: RFC 3339; undefined = the quota does not reset by itself. */
   readonly resetsAt?: string | undefined;
   /** With `insufficient_quota`. */
-  readonly budget?: RefusedBudget | undefined;
+  readonly budget?: BudgetState | undefined;
   /** Whether the caller may see the amounts of the budget. */
   readonly showsAmounts?: boolean;
   /** The value of the header about the budget; undefined = the answer has no such header. */

@@ -67,8 +67,8 @@ export type LimitDecision =
       /** RFC 3339; undefined = the quota has no period. */
       readonly resetsAt: string | undefined;
       readonly rate: RateState | undefined;
-      /** Absent: the tenant's monthly tokens or its number of collections is the cause. */
-      readonly budget?: RefusedBudget | undefined;
+      /** The first budget, by name, without room. Absent: the monthly tokens or the number of collections is the cause. */
+      readonly budget?: BudgetState | undefined;
     };
 
 export interface RateRefusal {
@@ -96,9 +96,6 @@ export interface BudgetState extends Pick<BudgetRecord, 'id' | 'name' | 'unit' |
   readonly reserved: number | undefined;
   readonly remaining: number | undefined;
 }
-
-/** The first budget, by name, that has no room for the request. */
-export type RefusedBudget = BudgetState;
 
 /** Larger than any quota that a number represents exactly. */
 const MAX_TOKENS = 2 ** 52;

@@ -18,14 +18,12 @@ type HoldCause =
   | { readonly kind: 'month' }
   | { readonly kind: 'budget'; readonly record: CompiledBudget };
 
-type Refusal = Extract<LimitDecision, { readonly kind: 'refused' }>;
-
 const SUBJECT = { tenant: 'This tenant', user: 'This user', key: 'This API key' } as const;
 /** The place of a request becomes free when the request ends, which no process knows in advance. */
 const RETRY_PARALLEL_SECONDS = 1;
 
 /** @param rate the state of the tighter rate limit; undefined if there is none */
-export function refuseFor(hold: Hold, amount: number, rate: RateState | undefined): Refusal {
+export function refuseFor(hold: Hold, amount: number, rate: RateState | undefined): LimitDecision {
   const { budget, limit, cause } = hold;
   switch (cause.kind) {
     case 'parallel': {

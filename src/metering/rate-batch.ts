@@ -59,7 +59,6 @@ export class RateBatch {
       const window = subject.window(number);
       const { left, unreported } = window;
       const needed = slice + (number <= last ? waits : 0);
-      // No more than the limit, because the store could not read a sum of many large amounts.
       const requested = isExhausted(window, needed, this.#nowMs) ? 0 : Math.min(limit, Math.max(0, needed - left));
       const returned = rateSurplusOf(window, needed, slice);
       const report = unreported - returned;

@@ -10,12 +10,12 @@ import {
   type DenialCode,
   MAX_DENIAL_BODY_BYTES,
 } from '../../src/extauthz/denied-response.ts';
-import type { RefusedBudget } from '../../src/metering/admission.ts';
+import type { BudgetState } from '../../src/metering/admission.ts';
 import { anyCharacter, runs } from '../support/properties.ts';
 import { readAnswer } from './support/definition.ts';
 import { present, ROUTE_LINES, USER } from './support/little-world.ts';
 
-const BUDGET: RefusedBudget = {
+const BUDGET: BudgetState = {
   id: makeId('bud', 0, Buffer.alloc(10)),
   name: 'team-a',
   unit: 'money',
@@ -169,7 +169,7 @@ describe('a denial by a budget', () => {
   });
 
   test('has the amounts for a caller that may read usage: money as decimal texts, other units as numbers', () => {
-    const budgetOf = (parts: Partial<RefusedBudget>) =>
+    const budgetOf = (parts: Partial<BudgetState>) =>
       answerTo({ ...denial, budget: { ...BUDGET, ...parts }, showsAmounts: true }, true).body['budget'];
     const amounts = { limit: '0.50', spent: '0.40', reserved: '0.099999999', remaining: '0.000000001' };
     expect(budgetOf({})).toEqual({ id, name: 'team-a', period: 'month', resets_at, unit: 'money', ...amounts });

@@ -1,6 +1,7 @@
 /** The list of prices: reading it, and setting another one. */
 
 import type { PriceRule } from '../../domain/records.ts';
+import { compareTexts } from '../../domain/text.ts';
 import { addPrices, lockPrices, readPrices, type StoredPriceList } from '../../store/price-lists.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
@@ -75,7 +76,8 @@ async function writePrices(
   before: StoredPriceList,
   prices: readonly PriceRule[],
 ): Promise<StoredPriceList> {
-  const after = await addPrices(trx, before, inOrder(prices));
+  const inOrder = prices.toSorted((a, b) => compareTexts(a.models, b.models));
+  const after = await addPrices(trx, before, inOrder);
   // The list belongs to the platform.
   audit.tenant = undefined;
   audit.before = audited(before, after);
@@ -96,10 +98,6 @@ function audited(list: StoredPriceList, other: StoredPriceList): object {
     differing: differing.length,
     shown: differing.slice(0, MAX_AUDITED).map(priceResource),
   };
-}
-
-function inOrder(prices: readonly PriceRule[]): readonly PriceRule[] {
-  return prices.toSorted((a, b) => (a.models < b.models ? -1 : a.models > b.models ? 1 : 0));
 }
 
 function pricesResource({ prices: { currency } }: PriceParts, list: StoredPriceList): PricesResource {

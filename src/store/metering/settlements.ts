@@ -2,7 +2,7 @@
 
 import type { Settlement, SettleResult } from '../../metering/ports.ts';
 import { meteringEntry } from './entry.ts';
-import { firstRow, numberIn, type Queries, textsIn } from './statement.ts';
+import { firstRow, numberIn, type Queries, rowsIn } from './statement.ts';
 
 const SETTLE = {
   name: 'metering_settle',
@@ -18,7 +18,7 @@ const SETTLE = {
 
 export async function settle(db: Queries, settler: string, settlements: readonly Settlement[]): Promise<SettleResult> {
   const row = await firstRow(db, { ...SETTLE, values: [settler, JSON.stringify(settlements.map(meteringEntry))] });
-  return { booked: numberIn(row, 'booked'), unknownProcesses: textsIn(row, 'unknown_holders') };
+  return { booked: numberIn(row, 'booked'), unknownProcesses: rowsIn(row, 'unknown_holders').map(String) };
 }
 
 /** The largest number of rows of one process to read. Each row has 1024 reservations, so these are the last 65,536. */

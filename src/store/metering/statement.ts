@@ -44,10 +44,6 @@ export function rowsIn(row: Row, column: string): readonly Row[] {
   return value;
 }
 
-export function textsIn(row: Row, column: string): readonly string[] {
-  return rowsIn(row, column).map(String);
-}
-
 export function numbersIn(row: Row, column: string): readonly number[] {
   return rowsIn(row, column).map(Number);
 }

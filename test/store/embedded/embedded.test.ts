@@ -127,39 +127,40 @@ describe('a first start', () => {
     }
   });
 
-  test.runIf(ROOT)('whose next segment of the WAL has no space on the disk names the disk, and starts after there is space', async ({
-    skip,
-  }) => {
-    const dataDir = await folder();
-    const disk = dirname(dataDir);
-    if (!(await mountDisk(disk, '160m'))) skip('this container may not mount a file system');
-    try {
-      await prepareDataDir(dataDir);
-      const first = await start(dataDir);
-      // PostgreSQL creates the next segment at its start when three quarters of a segment are used.
-      const fill = `select pg_switch_wal(); select pg_logical_emit_message(false, '', repeat('x', 14000000))`;
-      const current = 'select pg_walfile_name(pg_current_wal_lsn()) as name';
-      const [segment] = await withDatabase(first.url, async (db) => {
-        await db.query({ text: fill });
-        return db.query({ text: current });
-      });
-      await first.stop();
-      const wal = join(dataDir, 'postgres/pg_wal');
-      const segments = (await readdir(wal)).filter((name) => /^[0-9A-F]{24}$/.test(name));
-      expect(segments).toContain(segment?.['name']);
-      for (const name of segments) if (name !== segment?.['name']) await rm(join(wal, name));
-      const { bavail, bsize } = await statfs(disk);
-      await writeFile(join(disk, 'filler'), Buffer.alloc(bavail * bsize - 8_000_000));
+  test.runIf(ROOT)(
+    'whose next segment of the WAL has no space on the disk names the disk, and starts after there is space',
+    async ({ skip }) => {
+      const dataDir = await folder();
+      const disk = dirname(dataDir);
+      if (!(await mountDisk(disk, '160m'))) skip('this container may not mount a file system');
+      try {
+        await prepareDataDir(dataDir);
+        const first = await start(dataDir);
+        // PostgreSQL creates the next segment at its start when three quarters of a segment are used.
+        const fill = `select pg_switch_wal(); select pg_logical_emit_message(false, '', repeat('x', 14000000))`;
+        const current = 'select pg_walfile_name(pg_current_wal_lsn()) as name';
+        const [segment] = await withDatabase(first.url, async (db) => {
+          await db.query({ text: fill });
+          return db.query({ text: current });
+        });
+        await first.stop();
+        const wal = join(dataDir, 'postgres/pg_wal');
+        const segments = (await readdir(wal)).filter((name) => /^[0-9A-F]{24}$/.test(name));
+        expect(segments).toContain(segment?.['name']);
+        for (const name of segments) if (name !== segment?.['name']) await rm(join(wal, name));
+        const { bavail, bsize } = await statfs(disk);
+        await writeFile(join(disk, 'filler'), Buffer.alloc(bavail * bsize - 8_000_000));
 
-      await expect(start(dataDir)).rejects.toThrow(/^PostgreSQL cannot start: no space is left on the disk of /);
+        await expect(start(dataDir)).rejects.toThrow(/^PostgreSQL cannot start: no space is left on the disk of /);
 
-      await rm(join(disk, 'filler'));
-      expect(await works((await start(dataDir)).url)).toBe(true);
-    } finally {
-      await stopAll();
-      await run('umount', [disk]);
-    }
-  });
+        await rm(join(disk, 'filler'));
+        expect(await works((await start(dataDir)).url)).toBe(true);
+      } finally {
+        await stopAll();
+        await run('umount', [disk]);
+      }
+    },
+  );
 
   test.runIf(ROOT)('as root with programs that no other user can reach copies them', async () => {
     const dataDir = await folder();
