@@ -172,7 +172,7 @@ export function createPool(options: PoolOptions): Pool {
     // Without a listener, the failure of a connection would end the process. Its statements fail by themselves.
     client.on('error', () => undefined);
     // Sent together with the first statement. If it fails, the limits of the client remain.
-    client.query(serverLimits(options.queryTimeoutMs)).catch(() => undefined);
+    client.query(sessionSettings(options.queryTimeoutMs)).catch(() => undefined);
   });
   clients.on('error', () => undefined);
 
@@ -237,11 +237,13 @@ export function runOn<R extends pg.QueryResultRow = Row>(
 }
 
 /**
- * The time limits that PostgreSQL enforces on a connection. They are below the client's, so that the result still
- * arrives. The lock timeout is the lowest, because callers that wait for one lock must leave connections to others.
+ * The form of dates, which a database or a role may set to one that the client cannot read, and the time limits that
+ * PostgreSQL enforces on a connection. They are below the client's, so that the result still arrives. The lock timeout
+ * is the lowest, because callers that wait for one lock must leave connections to others.
  */
-function serverLimits(queryTimeoutMs: number): string {
-  return `set statement_timeout = ${Math.ceil(queryTimeoutMs * 0.875)};
+function sessionSettings(queryTimeoutMs: number): string {
+  return `set datestyle = 'ISO';
+    set statement_timeout = ${Math.ceil(queryTimeoutMs * 0.875)};
     set lock_timeout = ${Math.ceil(queryTimeoutMs * 0.5)};
     set idle_in_transaction_session_timeout = '${MAX_IDLE_TRANSACTION}'`;
 }

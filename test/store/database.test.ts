@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Fault } from '../../src/domain/errors.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { runPipelined, runPrepared } from '../../src/store/prepared.ts';
+import { databaseTime } from '../../src/store/time.ts';
 import { transaction } from '../../src/store/transaction.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { seedTenant } from './seed.ts';
@@ -31,6 +32,14 @@ async function withDatabase(
     await db.close();
   }
 }
+
+test('times are read from a database whose default is another form of dates', async () => {
+  const change = `do $$ begin execute format('alter database %I set datestyle = ''German''', current_database()); end $$`;
+  await fresh.db.query({ text: change });
+  await withDatabase({ url: fresh.url }, async (db) => {
+    expect((await databaseTime(db.knex)).date).toBeInstanceOf(Date);
+  });
+});
 
 describe('an unreachable database is a fault', () => {
   test.each([
