@@ -14,7 +14,7 @@ import { planText } from './apply-plan.ts';
 import { type Arguments, UsageError, wordsOf } from './arguments.ts';
 import { differenceText } from './diff-text.ts';
 import { hasTerminal, stoppedBefore } from './terminal.ts';
-import { OPERATOR_PARTS, withLongTimeout, withStore } from './with-store.ts';
+import { withLongTimeout, withStore } from './with-store.ts';
 
 const DONE = 0;
 /** The same as for wrong usage: nothing was changed. */
@@ -45,9 +45,13 @@ export async function applyCommand(args: Arguments): Promise<number> {
   const options = optionsOf(args, file);
   const read = await readSetupFile(file);
   if (read.kind === 'invalid') return refuse(read.errors);
-  return withStore(args, async ({ db }, { config }) => {
+  return withStore(args, async ({ db }, { config }, operator) => {
     const setup = {
-      ...options.setup,
+      prune: args.flag('prune'),
+      pruneTenants: args.flag('prune-tenants'),
+      force: args.flag('force'),
+      setupTokens: args.flag('setup-tokens'),
+      nowMs: operator.now(),
       allowedHosts: config.issuers.allowedHosts,
       webhookHosts: config.webhooks.allowedHosts,
     };
@@ -55,23 +59,16 @@ export async function applyCommand(args: Arguments): Promise<number> {
     if (options.strict && notices.some(({ kind }) => kind === 'unneeded_pattern')) return refuse(read.locate(notices));
     process.stdout.write(listed(read.locate(notices), 'notice: '));
     return withLongTimeout(db, 2, (longTimeoutDb) =>
-      planAndApply({ db: longTimeoutDb, ...OPERATOR_PARTS, routes: routeTable(config) }, read, { ...options, setup }),
+      planAndApply({ ...operator, db: longTimeoutDb, routes: routeTable(config) }, read, { ...options, setup }),
     );
   });
 }
 
-function optionsOf(args: Arguments, file: string): ApplyOptions {
+function optionsOf(args: Arguments, file: string): Omit<ApplyOptions, 'setup'> {
   const dryRun = args.flag('dry-run');
   if (args.flag('exit-code') && !dryRun) throw new UsageError('--exit-code requires --dry-run.');
   const asks = file !== STDIN && hasTerminal();
   return {
-    setup: {
-      prune: args.flag('prune'),
-      pruneTenants: args.flag('prune-tenants'),
-      force: args.flag('force'),
-      setupTokens: args.flag('setup-tokens'),
-      nowMs: Date.now(),
-    },
     dryRun,
     strict: args.flag('strict'),
     exitCode: args.flag('exit-code'),

@@ -14,17 +14,16 @@ import { type BudgetRow, budgetChanges, budgetReset, newBudget, shownOf } from '
 import { type BudgetRef, listBudgets } from '../iam/budgets/queries.ts';
 import { statesOf } from '../iam/budgets/state.ts';
 import { zonesOf } from '../iam/budgets/state-queries.ts';
-import type { Store } from '../server/store.ts';
 import { printable } from './apply-plan.ts';
 import { type Arguments, tenantOption, UsageError, wordsOf } from './arguments.ts';
 import { printed } from './output.ts';
-import { OPERATOR_PARTS, printList, scopeOption, withStore } from './with-store.ts';
+import { type OperatorParts, printList, scopeOption, withStore } from './with-store.ts';
 
 const ONE_BUDGET = 'Give the name of exactly one budget.';
 
 /** Prints one line for each budget: tenant and name, limit and period, what was spent, and the end of the period. */
 export async function budgetListCommand(args: Arguments): Promise<number> {
-  await withStore(args, async ({ db: { knex } }) => {
+  await withStore(args, async ({ db: { knex } }, _loaded, { now }) => {
     const scope = await scopeOption(args, knex);
     await printList(
       (page) => listBudgets(knex, scope, {}, page),
@@ -34,7 +33,7 @@ export async function budgetListCommand(args: Arguments): Promise<number> {
           knex,
           rows.map(({ tenant_id }) => tenant_id),
         );
-        const stateOf = await statesOf(knex, rows, (id) => zones.get(id), Date.now());
+        const stateOf = await statesOf(knex, rows, (id) => zones.get(id), now());
         return rows.map((row) => lineOf(row, stateOf(row)));
       },
     );
@@ -55,7 +54,7 @@ function lineOf(row: BudgetRow, { spent, resets_at }: ReturnType<Awaited<ReturnT
 
 export async function budgetGetCommand(args: Arguments): Promise<number> {
   const [name] = wordsOf(args, ONE_BUDGET);
-  return shown(await withBudget(args, name, ({ db }, budget) => showAsOperator(db.knex, budget, Date.now())));
+  return shown(await withBudget(args, name, ({ db, now }, budget) => showAsOperator(db.knex, budget, now())));
 }
 
 /** Creates a budget from the members of a JSON object, and prints it. */
@@ -64,7 +63,7 @@ export async function budgetCreateCommand(args: Arguments): Promise<number> {
   const tenant = tenantOption(args);
   if (tenant === undefined) throw new UsageError('Give the tenant of the budget with --tenant.');
   const request = await bodyOf(newBudget, text);
-  return shown(await withStore(args, ({ db }) => createBudgetAsOperator({ db, ...OPERATOR_PARTS }, tenant, request)));
+  return shown(await withStore(args, (_store, _loaded, parts) => createBudgetAsOperator(parts, tenant, request)));
 }
 
 export async function budgetUpdateCommand(args: Arguments): Promise<number> {
@@ -91,10 +90,10 @@ export async function budgetDeleteCommand(args: Arguments): Promise<number> {
 function withBudget<T>(
   args: Arguments,
   name: string,
-  work: (parts: { readonly db: Store['db'] } & typeof OPERATOR_PARTS, budget: BudgetRef) => Promise<T>,
+  work: (parts: OperatorParts, budget: BudgetRef) => Promise<T>,
 ): Promise<T> {
-  return withStore(args, async ({ db }) =>
-    work({ db, ...OPERATOR_PARTS }, await budgetOfName(db.knex, name, tenantOption(args))),
+  return withStore(args, async ({ db }, _loaded, parts) =>
+    work(parts, await budgetOfName(db.knex, name, tenantOption(args))),
   );
 }
 

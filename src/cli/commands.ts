@@ -51,7 +51,7 @@ const TABLE: Readonly<Record<string, Entry>> = {
   'envoy config': {
     database: 'none',
     takes:
-      '[--profile demo|production|sidecar|istio|envoy-gateway] [--shadow] [--listen A] [--grpc A] [--http A] [--upstream A] [--gateway NAMESPACE/NAME] [--usage lua|native]',
+      '[--profile demo|production|sidecar|istio|envoy-gateway] [--shadow] [--listen A] [--grpc A] [--http A] [--upstream A] [--gateway NAMESPACE/NAME[/LISTENER]] [--usage lua|native]',
     summary:
       "Prints an Envoy configuration that matches Postern's: the routes with inspected bodies, and the body size limit. Default profile: production. With --shadow: for a trial beside another gate.",
     run: async (args) => (await import('./print-envoy.ts')).printEnvoyConfig(args),

@@ -22,7 +22,7 @@ import { verifyingUpstreamToken } from './envoy-upstream-token.ts';
 import { serverTelemetry } from './server-telemetry.ts';
 import { stopSignal } from './signals.ts';
 import { startSupervised } from './supervisor.ts';
-import { OPERATOR_PARTS } from './with-store.ts';
+import { operatorParts } from './with-store.ts';
 
 const DEFAULT_LISTEN = '127.0.0.1:10000';
 const DEFAULT_ISSUER_LISTEN = '127.0.0.1:8082';
@@ -93,7 +93,7 @@ async function run(
   const passwords = await Passwords.start();
   const administrator = await ensureAdministrator(config, secrets, store, passwords);
   // The server starts afterwards, so no cache is out of date.
-  const parts = { db: store.db, ...OPERATOR_PARTS, passwords };
+  const parts = { ...(await operatorParts(store.db)), passwords };
   const { made, ...access } = await seedDemo(parts);
   const issuer = await startDemoIssuer(issuerAt.host, issuerAt.port);
   running.defer(() => issuer.close());

@@ -8,7 +8,7 @@ import { routeTable } from '../server/credential-cache.ts';
 import { readSetupFile } from './apply-file.ts';
 import { type Arguments, wordsOf } from './arguments.ts';
 import { differenceText } from './diff-text.ts';
-import { OPERATOR_PARTS, withLongTimeout, withStore } from './with-store.ts';
+import { withLongTimeout, withStore } from './with-store.ts';
 
 const NOTHING_ALLOWED = 0;
 const FAILED = 1;
@@ -19,14 +19,14 @@ export async function diffCommand(args: Arguments): Promise<number> {
   const read = await readSetupFile(file);
   if (read.kind === 'invalid') return fail(read.errors.map(formatConfigError));
   const locate = (errors: readonly SetupError[]) => read.locate(errors).map(formatConfigError);
-  return withStore(args, ({ db }, { config }) =>
+  return withStore(args, ({ db }, { config }, operator) =>
     withLongTimeout(db, 3, async (longTimeoutDb) => {
-      const nowMs = Date.now();
+      const nowMs = operator.now();
       const { allowedHosts } = config.issuers;
       const { allowedHosts: webhookHosts } = config.webhooks;
       const pruning = { prune: args.flag('prune'), pruneTenants: args.flag('prune-tenants') };
       const options = { ...pruning, force: true, nowMs, allowedHosts, webhookHosts };
-      const parts = { db: longTimeoutDb, ...OPERATOR_PARTS, routes: routeTable(config) };
+      const parts = { ...operator, db: longTimeoutDb, routes: routeTable(config) };
       const plan = await previewSetup(parts, read.setup, options);
       if (plan.kind === 'errors') return fail(locate(plan.errors));
       const difference = await setupDifference(parts, plan.parts, nowMs);

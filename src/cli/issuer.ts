@@ -5,15 +5,14 @@ import { listIssuers, type StoredIssuer } from '../iam/issuers/queries.ts';
 import { issuerResource } from '../iam/issuers/read.ts';
 import { keyRefreshTurns } from '../iam/issuers/refresh-keys.ts';
 import { testToken } from '../iam/issuers/test.ts';
-import type { Store } from '../server/store.ts';
 import { printable } from './apply-plan.ts';
 import { type Arguments, tenantOption, timeOption, wordsOf } from './arguments.ts';
 import type { LoadedConfig } from './configuration.ts';
 import { printed } from './output.ts';
 import { readPassword } from './terminal.ts';
-import { OPERATOR_PARTS, printList, scopeOption, withStore } from './with-store.ts';
+import { type OperatorParts, printList, scopeOption, withStore } from './with-store.ts';
 
-interface IssuerParts extends Pick<Store, 'db'>, Pick<LoadedConfig, 'config'> {
+interface IssuerParts extends OperatorParts, Pick<LoadedConfig, 'config'> {
   readonly name: string;
 }
 
@@ -24,26 +23,26 @@ async function withIssuer(
 ): Promise<number> {
   const [name] = wordsOf(args, 'Give the name of exactly one issuer.');
   const tenant = tenantOption(args);
-  return withStore(args, async ({ db }, { config }) =>
-    work({ db, config, name }, await issuerOfName(db.knex, name, tenant)),
+  return withStore(args, async ({ db }, { config }, parts) =>
+    work({ ...parts, config, name }, await issuerOfName(db.knex, name, tenant)),
   );
 }
 
 /** Prints one line for each issuer: tenant and name, kind, value of `iss`, and the state of its keys. */
 export async function issuerListCommand(args: Arguments): Promise<number> {
-  await withStore(args, async ({ db }, { config }) => {
+  await withStore(args, async ({ db }, { config }, { now }) => {
     const scope = await scopeOption(args, db.knex);
     await printList(
       (page) => listIssuers(db.knex, scope, {}, page),
       ({ name, tenant_id }) => [name, tenant_id],
-      (rows) => rows.map((row) => lineOf(row, config)),
+      (rows) => rows.map((row) => lineOf(row, config, now())),
     );
   });
   return 0;
 }
 
-function lineOf(row: StoredIssuer, { issuers }: LoadedConfig['config']): string {
-  const { keys } = issuerResource(row, issuers, Date.now());
+function lineOf(row: StoredIssuer, { issuers }: LoadedConfig['config'], nowMs: number): string {
+  const { keys } = issuerResource(row, issuers, nowMs);
   const age = keys.fetched_at === null ? 'never fetched' : keys.fetched_at.toISOString();
   const state = [
     `${keys.count} ${keys.pasted ? 'pasted ' : ''}${keys.count === 1 ? 'key' : 'keys'} of ${age}`,
@@ -56,10 +55,10 @@ function lineOf(row: StoredIssuer, { issuers }: LoadedConfig['config']): string 
 
 /** Prints each step of the examination of a token. The exit code is 0 if the token would be accepted, otherwise 1. */
 export function issuerTestCommand(args: Arguments): Promise<number> {
-  return withIssuer(args, async ({ db, config, name }, issuer) => {
+  return withIssuer(args, async ({ db, now, config, name }, issuer) => {
     // Neither the list of processes nor the history of a shell shows it.
     const token = (await readPassword(process.stdin, process.stderr, `Token of ${name}: `)).trim();
-    const tested = await testToken(db.knex, config.issuers, issuer.tenant_id, issuer.id, token, Date.now());
+    const tested = await testToken(db.knex, config.issuers, issuer.tenant_id, issuer.id, token, now());
     if (tested === undefined) throw new Error('The issuer was deleted. Nothing was tested.');
     for (const { step, outcome, detail } of tested.steps) {
       process.stdout.write(`${outcome.padEnd(8)}${step.padEnd(17)}${printable(detail)}\n`);
@@ -82,8 +81,8 @@ export function issuerRefreshCommand(args: Arguments): Promise<number> {
 
 /** Refuses older tokens. Running servers apply the change within a second. */
 export function issuerRevokeBeforeCommand(args: Arguments): Promise<number> {
-  return withIssuer(args, async ({ db, name }, issuer) => {
-    const before = await revokeBeforeAsOperator({ db, ...OPERATOR_PARTS }, issuer, timeOption(args));
+  return withIssuer(args, async ({ name, ...parts }, issuer) => {
+    const before = await revokeBeforeAsOperator(parts, issuer, timeOption(args));
     return printed(
       `Tokens of ${name} that were issued before ${before.toISOString()} are refused. The sessions that began with its tokens have ended.\n`,
     );

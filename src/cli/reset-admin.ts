@@ -4,14 +4,14 @@ import { Passwords } from '../identity/passwords.ts';
 import { type Arguments, UsageError } from './arguments.ts';
 import { printed } from './output.ts';
 import { stoppedBefore } from './terminal.ts';
-import { OPERATOR_PARTS, withStore } from './with-store.ts';
+import { withStore } from './with-store.ts';
 
 /** Sets a new password for an administrator (default: generated, and printed once), and prints its tenant. */
 export async function resetAdminCommand(args: Arguments): Promise<number> {
   const address = args.value('email');
   if (args.flag('create') && address !== undefined && usableEmail(address) === undefined)
     throw new UsageError('--email must be an email address in ASCII characters.');
-  const reset = await withStore(args, async ({ db }, { config, secrets }) => {
+  const reset = await withStore(args, async (_store, { config, secrets }, parts) => {
     const named = address ?? 'an administrator';
     const stopped = await stoppedBefore(
       `This command sets a new password for ${named} and ends all sessions of that user.`,
@@ -20,7 +20,7 @@ export async function resetAdminCommand(args: Arguments): Promise<number> {
     if (stopped !== undefined) return stopped;
     const passwords = await Passwords.start();
     return resetAdmin(
-      { db, passwords, ...OPERATOR_PARTS },
+      { ...parts, passwords },
       {
         email: address ?? config.bootstrap.email,
         isNamed: address !== undefined,

@@ -2,11 +2,11 @@ import { rotateSecretKey, type SecretKeyRotation } from '../iam/auth/rotate-secr
 import type { Arguments } from './arguments.ts';
 import { printed } from './output.ts';
 import { stoppedBefore } from './terminal.ts';
-import { NO_CACHE, withStore } from './with-store.ts';
+import { withStore } from './with-store.ts';
 
 /** Changes the database from `secret-key-previous` to `secret-key`. Prints the result and the next step. */
 export async function rotateSecretKeyCommand(args: Arguments): Promise<number> {
-  const rotation = await withStore(args, async ({ db }, { secrets }) => {
+  const rotation = await withStore(args, async (_store, { secrets }, parts) => {
     const { secretKeyPrevious: from, secretKey: to } = secrets;
     if (from === undefined || to === undefined || from === to) return undefined;
     const stopped = await stoppedBefore(
@@ -14,7 +14,7 @@ export async function rotateSecretKeyCommand(args: Arguments): Promise<number> {
       args,
     );
     if (stopped !== undefined) return stopped;
-    return rotateSecretKey({ db, ...NO_CACHE, now: Date.now, from, to });
+    return rotateSecretKey({ ...parts, from, to });
   });
   if (rotation === undefined) {
     process.stderr.write(

@@ -1,15 +1,14 @@
 import { type Rotation, rotateSigningKey } from '../iam/auth/rotate-signing-key.ts';
 import { rotationTimes } from '../identity/signing-key-plan.ts';
 import { checkSecretKey } from '../store/meta.ts';
-import { databaseTime } from '../store/time.ts';
 import type { Arguments } from './arguments.ts';
 import { printed } from './output.ts';
 import { stoppedBefore } from './terminal.ts';
-import { NO_CACHE, withStore } from './with-store.ts';
+import { withStore } from './with-store.ts';
 
 /** Begins a rotation and prints its schedule. Running servers apply it by themselves and reject no valid token. */
 export async function rotateSigningKeyCommand(args: Arguments): Promise<number> {
-  const rotation = await withStore(args, async ({ db, secretKey }, { config }) => {
+  const rotation = await withStore(args, async ({ db, secretKey }, { config }, parts) => {
     // The servers could not open a key that is sealed with another secret-key.
     await checkSecretKey(db, secretKey);
     const stopped = await stoppedBefore(
@@ -18,9 +17,7 @@ export async function rotateSigningKeyCommand(args: Arguments): Promise<number> 
     );
     if (stopped !== undefined) return stopped;
     const times = rotationTimes(config.token.accessTtlMs);
-    // The servers compare these times with the database's clock.
-    const nowMs = (await databaseTime(db.knex)).date.getTime();
-    return rotateSigningKey({ db, ...NO_CACHE, now: () => nowMs, secretKey, times });
+    return rotateSigningKey({ ...parts, secretKey, times });
   });
   if (typeof rotation === 'number') return rotation;
   return printed(timetable(rotation));

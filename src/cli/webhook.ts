@@ -18,16 +18,15 @@ import { printable } from './apply-plan.ts';
 import { type Arguments, tenantOption, UsageError, wordsOf } from './arguments.ts';
 import type { LoadedConfig } from './configuration.ts';
 import { printed } from './output.ts';
-import { OPERATOR_PARTS, printList, scopeOption, withStore } from './with-store.ts';
+import { type OperatorParts, printList, scopeOption, withStore } from './with-store.ts';
 
 const ONE_WEBHOOK = 'Give the id of exactly one webhook.';
 /** The newest deliveries, which `deliveries` prints. */
 const SHOWN_DELIVERIES = 50;
 
-function partsOf({ db, secretKey, otherSecretKey }: Store, { config }: LoadedConfig) {
+function partsOf({ secretKey, otherSecretKey }: Store, { config }: LoadedConfig, parts: OperatorParts) {
   return {
-    db,
-    ...OPERATOR_PARTS,
+    ...parts,
     keys: { secretKey, otherSecretKey },
     fetch: { allowedHosts: config.webhooks.allowedHosts },
     turns: webhookTurns(),
@@ -39,7 +38,9 @@ function withWebhook<T>(
   id: string,
   work: (parts: ReturnType<typeof partsOf>, webhook: WebhookRef) => Promise<T>,
 ): Promise<T> {
-  return withStore(args, async (store, loaded) => work(partsOf(store, loaded), await webhookOfId(store.db.knex, id)));
+  return withStore(args, async (store, loaded, parts) =>
+    work(partsOf(store, loaded, parts), await webhookOfId(store.db.knex, id)),
+  );
 }
 
 /** Prints one line for each webhook: its id, tenant, URL, events and state. */
@@ -74,8 +75,8 @@ export async function webhookCreateCommand(args: Arguments): Promise<number> {
   if (url === undefined || events.length === 0)
     throw new UsageError('Give the URL and at least one event, for example key.expiring or budget.*.');
   const description = args.value('description');
-  const { webhook, secret } = await withStore(args, (store, loaded) =>
-    createAsOperator(partsOf(store, loaded), tenant, { url, events, ...present({ description }) }),
+  const { webhook, secret } = await withStore(args, (store, loaded, parts) =>
+    createAsOperator(partsOf(store, loaded, parts), tenant, { url, events, ...present({ description }) }),
   );
   return printed(`${webhook.id}\n${secretLine(secret)}`);
 }

@@ -7,6 +7,7 @@ import { openReadyStore, type Store } from '../server/store.ts';
 import type { Database } from '../store/database.ts';
 import type { Page, PageRows } from '../store/paging.ts';
 import type { Queryable } from '../store/queryable.ts';
+import { databaseTime } from '../store/time.ts';
 import { startLogging } from '../telemetry/log.ts';
 import { type Arguments, tenantOption } from './arguments.ts';
 import { type LoadedConfig, loadOrRefuse } from './configuration.ts';
@@ -14,12 +15,12 @@ import { type LoadedConfig, loadOrRefuse } from './configuration.ts';
 /** Rejects with a DatabaseNotReadyError if there is no database, or if its schema is not that of this version. */
 export async function withStore<T>(
   args: Arguments,
-  work: (store: Store, loaded: LoadedConfig) => Promise<T>,
+  work: (store: Store, loaded: LoadedConfig, parts: OperatorParts) => Promise<T>,
 ): Promise<T> {
   const loaded = await loadOrRefuse(args);
   const store = await openReadyStore(loaded.config, loaded.secrets, startLogging({ level: 'warn' }));
   try {
-    return await work(store, loaded);
+    return await work(store, loaded, await operatorParts(store.db));
   } finally {
     await store.close();
   }
@@ -46,8 +47,13 @@ export async function withLongTimeout<T>(
 /** For use cases in a process without a credential cache: there is nothing to bring up to date. */
 export const NO_CACHE = { feed: { catchUp: async () => undefined }, flush: () => undefined };
 
-/** The parts of a change by the operator, except the database. */
-export const OPERATOR_PARTS = { ...NO_CACHE, now: Date.now, random: (size: number) => randomBytes(size) };
+/** Returns the parts of a change by the operator. Its times are those of the database's clock. */
+export async function operatorParts(db: Database) {
+  const aheadMs = (await databaseTime(db.knex)).date.getTime() - Date.now();
+  return { db, ...NO_CACHE, now: () => Date.now() + aheadMs, random: (size: number) => randomBytes(size) };
+}
+
+export type OperatorParts = Awaited<ReturnType<typeof operatorParts>>;
 
 /** The tenants of a list: that of `--tenant`, or all. @throws Refusal `not_found` for a tenant that does not exist */
 export async function scopeOption(args: Arguments, q: Queryable) {

@@ -55,9 +55,9 @@ export interface WiredApi {
 export function wireApi(wiring: WiringContext, parts: ApiParts): WiredApi {
   const { config, store, telemetry } = wiring;
   const issuerKeys = issuerKeyRefresh(wiring);
-  const webhooks = webhookSending(wiring);
   const { tokens } = parts;
   const { feed, live, routes: platformRoutes, prices, now } = parts.services;
+  const webhooks = webhookSending(wiring, now);
   const pool = createRandomPool();
   const admin: AuthParts = {
     db: store.db,

@@ -22,7 +22,7 @@ export interface Webhooks extends SendParts {
   readonly abort: () => void;
 }
 
-export function webhookSending({ config, store, telemetry }: WiringContext): Webhooks {
+export function webhookSending({ config, store, telemetry }: WiringContext, now: () => number): Webhooks {
   const reports = webhookReports(telemetry.metrics);
   const stop = new AbortController();
   const { secretKey, otherSecretKey } = store;
@@ -31,7 +31,7 @@ export function webhookSending({ config, store, telemetry }: WiringContext): Web
     keys: { secretKey, otherSecretKey },
     fetch: { allowedHosts: config.webhooks.allowedHosts, signal: stop.signal },
     turns: webhookTurns(),
-    now: Date.now,
+    now,
     onAttempt: reports.attempted,
     reports,
     abort: () => stop.abort(),

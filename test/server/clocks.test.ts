@@ -3,6 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
+import { makeIssuerKey } from '../support/issuer.ts';
 import { ADMIN, type Decider, decider, done, login, makeKey, SECRET_KEY } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
 import { openStand, type Server, type Stand } from './support/postern.ts';
@@ -17,19 +18,19 @@ let database: FreshDatabase;
 let servers: readonly Server[] = [];
 let gates: readonly Decider[] = [];
 
-function serve(skewMs: number): Promise<Server> {
-  return stand.serve({
+function environment(skewMs: number): NodeJS.ProcessEnv {
+  return {
     POSTERN_DATABASE_URL: database.url,
     POSTERN_SECRET_KEY: SECRET_KEY,
     POSTERN_BOOTSTRAP_PASSWORD: ADMIN.password,
     NODE_OPTIONS: `--import=${SKEWED}`,
     CLOCK_SKEW_MS: String(skewMs),
-  });
+  };
 }
 
 beforeAll(async () => {
   [stand, database] = await Promise.all([openStand(), freshDatabase()]);
-  servers = [await serve(-SKEW_MS), await serve(SKEW_MS)];
+  servers = [await stand.serve(environment(-SKEW_MS)), await stand.serve(environment(SKEW_MS))];
   gates = servers.map(({ grpc }) => decider(grpc));
 });
 
@@ -82,4 +83,23 @@ describe.each([
       return Number(row?.['rows']) > 0;
     });
   });
+});
+
+it("a command on a machine with a wrong clock writes the times of the database's clock", async () => {
+  const token = await login(servers[0]?.http ?? expect.fail());
+  const issuer = {
+    name: 'ci',
+    issuer: 'https://ci.example',
+    audiences: ['postern'],
+    jwks: { keys: [makeIssuerKey().jwk] },
+  };
+  await done(servers[0]?.http ?? expect.fail(), 'POST', '/v1/iam/issuers', { token, body: issuer });
+  for (const skewMs of [-SKEW_MS, SKEW_MS]) {
+    const { code, stderr } = await stand.run(['issuer', 'revoke-before', 'ci'], environment(skewMs));
+    expect([code, stderr]).toEqual([0, '']);
+    const [row] = await database.db.query({
+      text: 'select abs(extract(epoch from clock_timestamp() - revoked_before))::float8 as seconds from issuers',
+    });
+    expect(row?.['seconds']).toBeLessThan(SKEW_MS / 2000);
+  }
 });
