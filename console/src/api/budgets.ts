@@ -1,10 +1,9 @@
 /** Budgets as lists and editors need them. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { Budget } from '../../../client/index.ts';
-import type { Tagged } from './edit.ts';
 import { type List, type ListQuery, useList } from './list.ts';
-import { type Tenant, useTenant } from './session.ts';
+import { type Read, tagged, useOne } from './one.ts';
+import { useTenant } from './session.ts';
 
 const PAGE = 50;
 const BUDGETS = '/v1/iam/budgets';
@@ -21,16 +20,9 @@ export function useBudgets(filter: ListQuery<typeof BUDGETS>): List<Budget> {
   );
 }
 
-/** Reads one budget with the ETag that an edit sends. */
-export async function readBudget({ client }: Tenant, id: string, signal?: AbortSignal): Promise<Tagged<Budget>> {
-  const { data, etag } = await client.send('GET', BUDGET, { path: { id }, signal });
-  return { data, etag };
-}
+export const readBudget: Read<Budget> = ({ client }, id, signal) =>
+  tagged(client.send('GET', BUDGET, { path: { id }, signal }));
 
 export function useBudget(id: string) {
-  const tenant = useTenant();
-  return useQuery({
-    queryKey: [tenant.id, 'budget', id],
-    queryFn: ({ signal }) => readBudget(tenant, id, signal),
-  });
+  return useOne('budget', id, readBudget);
 }

@@ -1,11 +1,10 @@
 /** Issuers as lists, pickers and editors need them. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { Issuer } from '../../../client/index.ts';
-import type { Tagged } from './edit.ts';
 import { type List, useList } from './list.ts';
+import { type Read, tagged, useOne } from './one.ts';
 import type { SearchText } from './search-text.ts';
-import { type Tenant, useTenant } from './session.ts';
+import { useTenant } from './session.ts';
 
 const PAGE = 50;
 const ISSUER = '/v1/iam/issuers/{id}';
@@ -26,16 +25,9 @@ export function useIssuers(filter: IssuersFilter): List<Issuer> {
   );
 }
 
-/** Reads one issuer with the ETag that an edit sends. */
-export async function readIssuer({ client }: Tenant, id: string, signal?: AbortSignal): Promise<Tagged<Issuer>> {
-  const { data, etag } = await client.send('GET', ISSUER, { path: { id }, signal });
-  return { data, etag };
-}
+export const readIssuer: Read<Issuer> = ({ client }, id, signal) =>
+  tagged(client.send('GET', ISSUER, { path: { id }, signal }));
 
 export function useIssuer(id: string) {
-  const tenant = useTenant();
-  return useQuery({
-    queryKey: [tenant.id, 'issuer', id],
-    queryFn: ({ signal }) => readIssuer(tenant, id, signal),
-  });
+  return useOne('issuer', id, readIssuer);
 }

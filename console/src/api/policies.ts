@@ -2,11 +2,11 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { type Policy, ProblemError } from '../../../client/index.ts';
-import type { Tagged } from './edit.ts';
 import { type List, useList } from './list.ts';
 import { isName } from './names.ts';
+import { type Read, tagged, useOne } from './one.ts';
 import type { SearchText } from './search-text.ts';
-import { type Tenant, useTenant } from './session.ts';
+import { useTenant } from './session.ts';
 
 const PAGE = 50;
 
@@ -57,17 +57,11 @@ function isChosen(policy: Policy, { effect, mode, enabled, notices }: PolicyFilt
   );
 }
 
-export async function readPolicy({ client }: Tenant, name: string, signal?: AbortSignal): Promise<Tagged<Policy>> {
-  const { data, etag } = await client.send('GET', '/v1/iam/policies/{name}', { path: { name }, signal });
-  return { data, etag };
-}
+export const readPolicy: Read<Policy> = ({ client }, name, signal) =>
+  tagged(client.send('GET', '/v1/iam/policies/{name}', { path: { name }, signal }));
 
 export function usePolicy(name: string) {
-  const tenant = useTenant();
-  return useQuery({
-    queryKey: [tenant.id, 'policy', name],
-    queryFn: ({ signal }) => readPolicy(tenant, name, signal),
-  });
+  return useOne('policy', name, readPolicy);
 }
 
 /** The time zone of the tenant's clock; undefined: not known, or not for this caller to know. */

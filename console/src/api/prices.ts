@@ -5,6 +5,7 @@ import type { Price, Prices } from '../../../client/index.ts';
 import { invalidate } from './changed.ts';
 import { client } from './client.ts';
 import type { Tagged } from './edit.ts';
+import { tagged } from './one.ts';
 import { useDenied } from './session.ts';
 
 const PRICES = '/v1/iam/prices';
@@ -12,9 +13,8 @@ const FRESH_MS = 60_000;
 /** The amounts of every price are for this number of tokens. */
 export const PER = 1_000_000;
 
-export async function readPrices(signal?: AbortSignal): Promise<Tagged<Prices>> {
-  const { data, etag } = await client.send('GET', PRICES, { signal });
-  return { data, etag };
+export function readPrices(signal?: AbortSignal): Promise<Tagged<Prices>> {
+  return tagged(client.send('GET', PRICES, { signal }));
 }
 
 const query = queryOptions({
@@ -28,9 +28,8 @@ export function usePrices() {
 }
 
 /** Replaces the list, unless it is another than the one with this ETag. */
-export async function writePrices(prices: readonly Price[], ifMatch: string | undefined): Promise<Tagged<Prices>> {
-  const { data, etag } = await client.send('PUT', PRICES, { body: { prices }, ifMatch });
-  return { data, etag };
+export function writePrices(prices: readonly Price[], ifMatch: string | undefined): Promise<Tagged<Prices>> {
+  return tagged(client.send('PUT', PRICES, { body: { prices }, ifMatch }));
 }
 
 /** Returns the currency of all amounts; undefined: not known yet, or not for this caller to know. */

@@ -1,10 +1,9 @@
 /** Webhooks and their deliveries as lists and editors need them. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { Webhook, WebhookDelivery } from '../../../client/index.ts';
-import type { Tagged } from './edit.ts';
 import { type List, useList } from './list.ts';
-import { type Tenant, useTenant } from './session.ts';
+import { type Read, tagged, useOne } from './one.ts';
+import { useTenant } from './session.ts';
 
 const PAGE = 50;
 const WEBHOOKS = '/v1/iam/webhooks';
@@ -18,18 +17,11 @@ export function useWebhooks(): List<Webhook> {
   );
 }
 
-/** Reads one webhook with the ETag that an edit sends. */
-export async function readWebhook({ client }: Tenant, id: string, signal?: AbortSignal): Promise<Tagged<Webhook>> {
-  const { data, etag } = await client.send('GET', WEBHOOK, { path: { id }, signal });
-  return { data, etag };
-}
+export const readWebhook: Read<Webhook> = ({ client }, id, signal) =>
+  tagged(client.send('GET', WEBHOOK, { path: { id }, signal }));
 
 export function useWebhook(id: string) {
-  const tenant = useTenant();
-  return useQuery({
-    queryKey: [tenant.id, 'webhook', id],
-    queryFn: ({ signal }) => readWebhook(tenant, id, signal),
-  });
+  return useOne('webhook', id, readWebhook);
 }
 
 /** @param state undefined: every state */

@@ -4,7 +4,7 @@ import { common } from '../text/en/common.ts';
 import { Button } from './button.tsx';
 import { Empty } from './mark.tsx';
 
-interface ListEmptyProps {
+export interface ListEmptyProps {
   readonly texts: {
     readonly empty: string;
     readonly emptySays: string;

@@ -36,7 +36,7 @@ export interface ListColumn<T> {
   readonly isLabeled?: boolean;
 }
 
-interface ListTableProps<T extends object> {
+export interface ListTableProps<T extends object> {
   readonly label: string;
   readonly list: List<T>;
   readonly idOf: (row: T) => string;

@@ -5,9 +5,10 @@ import type { AuditRow } from '../../../../client/index.ts';
 import { useList } from '../../api/list.ts';
 import { useTenant } from '../../api/session.ts';
 import { audit as text } from '../../text/en/audit.ts';
-import { SearchField, Segments } from '../../ui/field.tsx';
+import { SearchField } from '../../ui/field.tsx';
 import { type ListColumn, ListTable } from '../../ui/list.tsx';
 import { ListEmpty } from '../../ui/list-empty.tsx';
+import { OneOrAll } from '../../ui/list-page.tsx';
 import { Id, Note, State } from '../../ui/mark.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Moment } from '../../ui/time.tsx';
@@ -82,14 +83,12 @@ export function Audit() {
       <Tools end={text.zone(Intl.DateTimeFormat().resolvedOptions().timeZone)}>
         <SearchField label={text.search} placeholder={text.searchFor} value={typed} onChange={setTyped} />
         <FilterButtons search={search} onChange={show} />
-        <Segments
+        <OneOrAll
           label={text.result}
-          value={search.result ?? 'all'}
-          onChange={(value) => show({ result: value === 'all' ? undefined : value })}
-          options={[
-            { value: 'all', label: text.allResults },
-            ...AUDIT_RESULTS.map((value) => ({ value, label: text.results[value] })),
-          ]}
+          values={AUDIT_RESULTS}
+          texts={{ ...text.results, all: text.allResults }}
+          value={search.result}
+          onChange={(result) => show({ result })}
         />
         <FilterChips search={search} onChange={show} />
       </Tools>

@@ -5,6 +5,7 @@ import type { Budget as BudgetResource } from '../../../../client/index.ts';
 import { readBudget, useBudget } from '../../api/budgets.ts';
 import { changed } from '../../api/changed.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
+import { tagged } from '../../api/one.ts';
 import { useCurrency } from '../../api/prices.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { budgets as text } from '../../text/en/budgets.ts';
@@ -14,8 +15,8 @@ import { Form } from '../../ui/form.tsx';
 import { Small } from '../../ui/mark.tsx';
 import { Notices } from '../../ui/notices.tsx';
 import { Page } from '../../ui/page.tsx';
-import { Problem } from '../../ui/problem.tsx';
 import { SaveBar } from '../../ui/save-bar.tsx';
+import { Unloaded } from '../../ui/unloaded.tsx';
 import { Actions } from './actions.tsx';
 import styles from './budget.module.css';
 import { type BudgetFields, changesOf, faultOf, fieldsOf, startsOver } from './draft.ts';
@@ -31,13 +32,7 @@ export function Budget() {
   const currency = useCurrency();
   const loaded = useBudget(id);
   const crumb = <Link to="/budgets">{text.crumb}</Link>;
-  if (loaded.data === undefined) {
-    return (
-      <Page title={loaded.isError ? text.crumb : common.loading} crumb={crumb}>
-        {loaded.isError ? <Problem error={loaded.error} onRetry={() => void loaded.refetch()} /> : null}
-      </Page>
-    );
-  }
+  if (loaded.data === undefined) return <Unloaded query={loaded} title={text.crumb} crumb={crumb} />;
   const budget = loaded.data.data;
   return (
     <Page
@@ -64,11 +59,8 @@ function Editor({ loaded }: { readonly loaded: Tagged<BudgetResource> }) {
     loaded,
     fieldsOf,
     read: () => readBudget(tenant, id),
-    write: async (changes, ifMatch) => {
-      const body = changesOf(changes);
-      const { data, etag } = await tenant.client.send('PUT', '/v1/iam/budgets/{id}', { path: { id }, body, ifMatch });
-      return { data, etag };
-    },
+    write: (changes, ifMatch) =>
+      tagged(tenant.client.send('PUT', '/v1/iam/budgets/{id}', { path: { id }, body: changesOf(changes), ifMatch })),
     onSaved: () => void changed(tenant.id, 'budgets'),
   });
   const { draft, set, error } = edit;

@@ -6,13 +6,9 @@ import { useBudgets } from '../../api/budgets.ts';
 import { useCurrency } from '../../api/prices.ts';
 import { useDenied } from '../../api/session.ts';
 import { budgets as text } from '../../text/en/budgets.ts';
-import { Button } from '../../ui/button.tsx';
-import { SearchField, Segments } from '../../ui/field.tsx';
-import { type ListColumn, ListTable, TwoLines } from '../../ui/list.tsx';
-import { ListEmpty } from '../../ui/list-empty.tsx';
+import { type ListColumn, TwoLines } from '../../ui/list.tsx';
+import { ListPage, OneOrAll } from '../../ui/list-page.tsx';
 import { State, type StateTone } from '../../ui/mark.tsx';
-import { Page, Tools } from '../../ui/page.tsx';
-import { useTyped } from '../../ui/use-typed.ts';
 import { Left } from '../budget/left.tsx';
 import { type Fill, fillOf, limitOf, scopeOf } from '../budget/summary.ts';
 import { BUDGETS_STATES } from './search.ts';
@@ -26,45 +22,29 @@ const COLUMNS: readonly ListColumn<Budget>[] = [
 ];
 
 export function Budgets() {
-  const denied = useDenied('admin:budgets');
-  const { q: searched, state } = useSearch({ from: '/inside/budgets' });
-  const navigate = useNavigate({ from: '/budgets' });
-  const [typed, setTyped] = useTyped(searched ?? '', (q) => {
-    void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
-  });
-  const list = useBudgets({ q: searched, enabled: state === undefined ? undefined : state === 'enabled' });
-  const isFiltered = searched !== undefined || state !== undefined;
-  const showAll = (): void => {
-    setTyped('');
-    void navigate({ search: (before) => ({ ...before, q: undefined, state: undefined }) });
-  };
-  const create = (
-    <Button tone="primary" disabledReason={denied} onPress={() => void navigate({ to: '/new-budget', search: {} })}>
-      {text.create}
-    </Button>
-  );
+  const search = useSearch({ from: '/inside/budgets' });
+  const { q, state } = search;
+  const navigate = useNavigate();
   return (
-    <Page title={text.title} says={text.says} actions={create}>
-      <Tools>
-        <SearchField label={text.search} placeholder={text.searchFor} value={typed} onChange={setTyped} />
-        <Segments
+    <ListPage
+      texts={text}
+      search={search}
+      create="/new-budget"
+      denied={useDenied('admin:budgets')}
+      filters={(set) => (
+        <OneOrAll
           label={text.state}
-          value={state ?? 'all'}
-          onChange={(value) =>
-            void navigate({ search: (before) => ({ ...before, state: value === 'all' ? undefined : value }) })
-          }
-          options={(['all', ...BUDGETS_STATES] as const).map((value) => ({ value, label: text.states[value] }))}
+          values={BUDGETS_STATES}
+          texts={text.states}
+          value={state}
+          onChange={(value) => set({ state: value })}
         />
-      </Tools>
-      <ListTable
-        label={text.title}
-        list={list}
-        idOf={({ id }) => id}
-        onOpen={({ id }) => void navigate({ to: '/budgets/$id', params: { id } })}
-        empty={<ListEmpty texts={text} onShowAll={isFiltered ? showAll : undefined} />}
-        columns={COLUMNS}
-      />
-    </Page>
+      )}
+      list={useBudgets({ q, enabled: state === undefined ? undefined : state === 'enabled' })}
+      idOf={({ id }) => id}
+      onOpen={({ id }) => void navigate({ to: '/budgets/$id', params: { id } })}
+      columns={COLUMNS}
+    />
   );
 }
 

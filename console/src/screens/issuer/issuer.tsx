@@ -7,6 +7,7 @@ import { changed } from '../../api/changed.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
 import { readIssuer, useIssuer } from '../../api/issuers.ts';
 import { isName } from '../../api/names.ts';
+import { tagged } from '../../api/one.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { issuers as text } from '../../text/en/issuers.ts';
@@ -15,8 +16,8 @@ import { Form } from '../../ui/form.tsx';
 import { Small } from '../../ui/mark.tsx';
 import { NameField } from '../../ui/name-field.tsx';
 import { Page } from '../../ui/page.tsx';
-import { Problem } from '../../ui/problem.tsx';
 import { SaveBar } from '../../ui/save-bar.tsx';
+import { Unloaded } from '../../ui/unloaded.tsx';
 import { Actions } from './actions.tsx';
 import { changesOf, faultOf, fieldsOf, type IssuerFields } from './draft.ts';
 import { IssuerForm } from './fields.tsx';
@@ -34,13 +35,8 @@ export function Issuer() {
   const crumb = <Link to="/issuers">{text.crumb}</Link>;
   const show = (drawer: 'test' | undefined): void =>
     void navigate({ search: (before) => ({ ...before, open: drawer }) });
-  if (loaded.data === undefined || issuer === undefined) {
-    return (
-      <Page title={loaded.isError ? text.crumb : common.loading} crumb={crumb}>
-        {loaded.isError ? <Problem error={loaded.error} onRetry={() => void loaded.refetch()} /> : null}
-      </Page>
-    );
-  }
+  if (loaded.data === undefined || issuer === undefined)
+    return <Unloaded query={loaded} title={text.crumb} crumb={crumb} />;
   return (
     <Page
       title={issuer.name}
@@ -68,8 +64,7 @@ function Editor({ loaded }: { readonly loaded: Tagged<IssuerResource> }) {
     read: () => readIssuer(tenant, id),
     write: async ({ kind: _, ...changes }, ifMatch) => {
       const body = changesOf(changes, secret);
-      const { data, etag } = await tenant.client.send('PUT', '/v1/iam/issuers/{id}', { path: { id }, body, ifMatch });
-      return { data, etag };
+      return tagged(tenant.client.send('PUT', '/v1/iam/issuers/{id}', { path: { id }, body, ifMatch }));
     },
     onSaved: () => {
       setSecret('');

@@ -6,14 +6,10 @@ import { useIssuers } from '../../api/issuers.ts';
 import { type KeysHealth, keysHealth } from '../../api/keys-health.ts';
 import { useDenied } from '../../api/session.ts';
 import { issuers as text } from '../../text/en/issuers.ts';
-import { Button } from '../../ui/button.tsx';
-import { SearchField, Segments } from '../../ui/field.tsx';
-import { type ListColumn, ListTable, TwoLines } from '../../ui/list.tsx';
-import { ListEmpty } from '../../ui/list-empty.tsx';
+import { type ListColumn, TwoLines } from '../../ui/list.tsx';
+import { ListPage, OneOrAll } from '../../ui/list-page.tsx';
 import { Small, State, Tags } from '../../ui/mark.tsx';
-import { Page, Tools } from '../../ui/page.tsx';
 import { Ago, useNow } from '../../ui/time.tsx';
-import { useTyped } from '../../ui/use-typed.ts';
 import { ISSUERS_STATES } from './search.ts';
 
 const COLUMNS: readonly ListColumn<Issuer>[] = [
@@ -41,45 +37,29 @@ const COLUMNS: readonly ListColumn<Issuer>[] = [
 ];
 
 export function Issuers() {
-  const denied = useDenied('admin:issuers');
-  const { q: searched, state } = useSearch({ from: '/inside/issuers' });
-  const navigate = useNavigate({ from: '/issuers' });
-  const [typed, setTyped] = useTyped(searched ?? '', (q) => {
-    void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
-  });
-  const list = useIssuers({ q: searched, enabled: state === undefined ? undefined : state === 'enabled' });
-  const isFiltered = searched !== undefined || state !== undefined;
-  const showAll = (): void => {
-    setTyped('');
-    void navigate({ search: (before) => ({ ...before, q: undefined, state: undefined }) });
-  };
-  const create = (
-    <Button tone="primary" disabledReason={denied} onPress={() => void navigate({ to: '/new-issuer', search: {} })}>
-      {text.create}
-    </Button>
-  );
+  const search = useSearch({ from: '/inside/issuers' });
+  const { q, state } = search;
+  const navigate = useNavigate();
   return (
-    <Page title={text.title} says={text.says} actions={create}>
-      <Tools>
-        <SearchField label={text.search} placeholder={text.searchFor} value={typed} onChange={setTyped} />
-        <Segments
+    <ListPage
+      texts={text}
+      search={search}
+      create="/new-issuer"
+      denied={useDenied('admin:issuers')}
+      filters={(set) => (
+        <OneOrAll
           label={text.state}
-          value={state ?? 'all'}
-          onChange={(value) =>
-            void navigate({ search: (before) => ({ ...before, state: value === 'all' ? undefined : value }) })
-          }
-          options={(['all', ...ISSUERS_STATES] as const).map((value) => ({ value, label: text.states[value] }))}
+          values={ISSUERS_STATES}
+          texts={text.states}
+          value={state}
+          onChange={(value) => set({ state: value })}
         />
-      </Tools>
-      <ListTable
-        label={text.title}
-        list={list}
-        idOf={(issuer) => issuer.id}
-        onOpen={({ id }) => void navigate({ to: '/issuers/$id', params: { id } })}
-        empty={<ListEmpty texts={text} onShowAll={isFiltered ? showAll : undefined} />}
-        columns={COLUMNS}
-      />
-    </Page>
+      )}
+      list={useIssuers({ q, enabled: state === undefined ? undefined : state === 'enabled' })}
+      idOf={({ id }) => id}
+      onOpen={({ id }) => void navigate({ to: '/issuers/$id', params: { id } })}
+      columns={COLUMNS}
+    />
   );
 }
 

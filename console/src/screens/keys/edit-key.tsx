@@ -3,6 +3,7 @@
 import type { ApiKey } from '../../../../client/index.ts';
 import { changed } from '../../api/changed.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
+import { tagged } from '../../api/one.ts';
 import { nameOf } from '../../api/principal.tsx';
 import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
@@ -30,11 +31,8 @@ export function EditKey({ loaded, part, onClose }: EditKeyProps) {
     loaded,
     fieldsOf,
     read: () => readKey(tenant, id),
-    write: async (changes, ifMatch) => {
-      const body = membersOf(changes);
-      const { data, etag } = await tenant.client.send('PUT', '/v1/iam/api-keys/{id}', { path: { id }, body, ifMatch });
-      return { data, etag };
-    },
+    write: (changes, ifMatch) =>
+      tagged(tenant.client.send('PUT', '/v1/iam/api-keys/{id}', { path: { id }, body: membersOf(changes), ifMatch })),
     onSaved: () => void changed(tenant.id, 'keys', id),
   });
   const { draft, set, error } = edit;

@@ -12,9 +12,10 @@ import { keys as text } from '../../text/en/keys.ts';
 import { Button } from '../../ui/button.tsx';
 import { Chip } from '../../ui/chip.tsx';
 import { Chosen } from '../../ui/chosen.tsx';
-import { SearchField, Segments } from '../../ui/field.tsx';
+import { SearchField } from '../../ui/field.tsx';
 import { type ListColumn, ListTable, TwoLines } from '../../ui/list.tsx';
 import { ListEmpty } from '../../ui/list-empty.tsx';
+import { OneOrAll } from '../../ui/list-page.tsx';
 import { Id, Small, State, shortened, Tags } from '../../ui/mark.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Select } from '../../ui/select.tsx';
@@ -114,11 +115,12 @@ export function Keys() {
       <MonthLine />
       <Tools end={text.lag}>
         <SearchField label={text.search} placeholder={text.searchFor} value={typed} onChange={setTyped} />
-        <Segments
+        <OneOrAll
           label={text.status}
-          value={search.status ?? 'all'}
-          onChange={(value) => show({ status: value === 'all' ? undefined : value })}
-          options={(['all', ...KEY_FILTERS] as const).map((value) => ({ value, label: text.filters[value] }))}
+          values={KEY_FILTERS}
+          texts={text.filters}
+          value={search.status}
+          onChange={(status) => show({ status })}
         />
         <Select
           label={text.care}

@@ -1,10 +1,9 @@
 /** Pages of keys, and one key with the ETag that an edit sends. */
 
-import { queryOptions, useQuery } from '@tanstack/react-query';
 import { type ApiKey, ProblemError } from '../../../../client/index.ts';
-import type { Tagged } from '../../api/edit.ts';
 import { type List, type ListQuery, useList } from '../../api/list.ts';
-import { type Tenant, useDenied, useTenant } from '../../api/session.ts';
+import { type Read, tagged, useOne } from '../../api/one.ts';
+import { useDenied, useTenant } from '../../api/session.ts';
 
 const KEYS = '/v1/iam/api-keys';
 const KEY = '/v1/iam/api-keys/{id}';
@@ -26,14 +25,9 @@ export function useKeys(query: ListQuery<typeof KEYS>): List<ApiKey> {
   });
 }
 
-export async function readKey({ client }: Tenant, id: string, signal?: AbortSignal): Promise<Tagged<ApiKey>> {
-  const { data, etag } = await client.send('GET', KEY, { path: { id }, signal });
-  return { data, etag };
-}
+export const readKey: Read<ApiKey> = ({ client }, id, signal) =>
+  tagged(client.send('GET', KEY, { path: { id }, signal }));
 
 export function useKey(id: string) {
-  const tenant = useTenant();
-  return useQuery(
-    queryOptions({ queryKey: [tenant.id, 'key', id], queryFn: ({ signal }) => readKey(tenant, id, signal) }),
-  );
+  return useOne('key', id, readKey);
 }

@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { type Policy as PolicyResource, ProblemError } from '../../../../client/index.ts';
 import { changed } from '../../api/changed.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
+import { tagged } from '../../api/one.ts';
 import { readPolicy, usePolicy, useTenantZone } from '../../api/policies.ts';
 import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
@@ -89,15 +90,15 @@ function Editor({ loaded, denied }: EditorProps) {
     loaded,
     fieldsOf,
     read: () => readPolicy(tenant, name),
-    write: async (body, ifMatch, query) => {
-      const { data, etag } = await tenant.client.send('PUT', '/v1/iam/policies/{name}', {
-        path: { name },
-        query,
-        body,
-        ifMatch,
-      });
-      return { data, etag };
-    },
+    write: (body, ifMatch, query) =>
+      tagged(
+        tenant.client.send('PUT', '/v1/iam/policies/{name}', {
+          path: { name },
+          query,
+          body,
+          ifMatch,
+        }),
+      ),
     onSaved: () => void changed(tenant.id, 'policies'),
   });
   const { base: saved, draft, set, error } = edit;

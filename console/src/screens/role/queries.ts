@@ -2,20 +2,14 @@
 
 import { useQuery } from '@tanstack/react-query';
 import type { Role } from '../../../../client/index.ts';
-import type { Tagged } from '../../api/edit.ts';
-import { type Tenant, useTenant } from '../../api/session.ts';
+import { type Read, tagged, useOne } from '../../api/one.ts';
+import { useTenant } from '../../api/session.ts';
 
-export async function readRole({ client }: Tenant, name: string, signal?: AbortSignal): Promise<Tagged<Role>> {
-  const { data, etag } = await client.send('GET', '/v1/iam/roles/{name}', { path: { name }, signal });
-  return { data, etag };
-}
+export const readRole: Read<Role> = ({ client }, name, signal) =>
+  tagged(client.send('GET', '/v1/iam/roles/{name}', { path: { name }, signal }));
 
 export function useRole(name: string) {
-  const tenant = useTenant();
-  return useQuery({
-    queryKey: [tenant.id, 'role', name],
-    queryFn: ({ signal }) => readRole(tenant, name, signal),
-  });
+  return useOne('role', name, readRole);
 }
 
 /** How many users have the role, by hand or by the directory. */

@@ -5,6 +5,7 @@ import { useState } from 'react';
 import type { Role as RoleResource } from '../../../../client/index.ts';
 import { changed } from '../../api/changed.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
+import { tagged } from '../../api/one.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { roles as text } from '../../text/en/roles.ts';
@@ -106,10 +107,8 @@ function Editor({ loaded }: { readonly loaded: Tagged<RoleResource> }) {
     loaded,
     fieldsOf,
     read: () => readRole(tenant, name),
-    write: async (body, ifMatch) => {
-      const { data, etag } = await tenant.client.send('PUT', '/v1/iam/roles/{name}', { path: { name }, body, ifMatch });
-      return { data, etag };
-    },
+    write: (body, ifMatch) =>
+      tagged(tenant.client.send('PUT', '/v1/iam/roles/{name}', { path: { name }, body, ifMatch })),
     onSaved: () => void changed(tenant.id, 'roles'),
   });
   const { draft, set, error } = edit;

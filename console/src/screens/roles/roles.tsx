@@ -8,15 +8,12 @@ import { useDenied } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { permissions as words } from '../../text/en/permissions.ts';
 import { roles as text } from '../../text/en/roles.ts';
-import { Button } from '../../ui/button.tsx';
-import { Checkbox, SearchField, Segments } from '../../ui/field.tsx';
-import { type ListColumn, ListTable, TwoLines } from '../../ui/list.tsx';
-import { ListEmpty } from '../../ui/list-empty.tsx';
+import { Checkbox } from '../../ui/field.tsx';
+import { type ListColumn, TwoLines } from '../../ui/list.tsx';
+import { ListPage, OneOrAll } from '../../ui/list-page.tsx';
 import { State, Tags } from '../../ui/mark.tsx';
 import { NoticeMark } from '../../ui/notices.tsx';
-import { Page, Tools } from '../../ui/page.tsx';
 import { Ago } from '../../ui/time.tsx';
-import { useTyped } from '../../ui/use-typed.ts';
 import styles from './roles.module.css';
 import { ROLES_KINDS } from './search.ts';
 
@@ -31,53 +28,34 @@ const COLUMNS: readonly ListColumn<Role>[] = [
 ];
 
 export function Roles() {
-  const denied = useDenied('admin:roles');
   const search = useSearch({ from: '/inside/roles' });
-  const navigate = useNavigate({ from: '/roles' });
-  const [typed, setTyped] = useTyped(search.q ?? '', (q) => {
-    void navigate({ search: (before) => ({ ...before, q: q === '' ? undefined : q }), replace: true });
-  });
-  const list = useRoles(search.q ?? '', search.kind, search.notices);
-  const isFiltered = search.q !== undefined || search.kind !== undefined || search.notices === true;
-  const showAll = (): void => {
-    setTyped('');
-    void navigate({ search: (before) => ({ ...before, q: undefined, kind: undefined, notices: undefined }) });
-  };
+  const { q = '', kind, notices } = search;
+  const navigate = useNavigate();
   return (
-    <Page
-      title={text.title}
-      actions={
-        <Button tone="primary" disabledReason={denied} onPress={() => void navigate({ to: '/new-role', search: {} })}>
-          {text.create}
-        </Button>
-      }
-    >
-      <Tools>
-        <SearchField label={text.search} placeholder={text.searchFor} value={typed} onChange={setTyped} />
-        <Segments
-          label={text.kind}
-          value={search.kind ?? 'all'}
-          onChange={(kind) =>
-            void navigate({ search: (before) => ({ ...before, kind: kind === 'all' ? undefined : kind }) })
-          }
-          options={(['all', ...ROLES_KINDS] as const).map((value) => ({ value, label: text.kinds[value] }))}
-        />
-        <Checkbox
-          isSelected={search.notices === true}
-          onChange={(isOn) => void navigate({ search: (before) => ({ ...before, notices: isOn ? true : undefined }) })}
-        >
-          {common.onlyCare}
-        </Checkbox>
-      </Tools>
-      <ListTable
-        label={text.title}
-        list={list}
-        idOf={(role) => role.name}
-        onOpen={({ name }) => void navigate({ to: '/roles/$name', params: { name } })}
-        empty={<ListEmpty texts={text} onShowAll={isFiltered ? showAll : undefined} />}
-        columns={COLUMNS}
-      />
-    </Page>
+    <ListPage
+      texts={text}
+      search={search}
+      create="/new-role"
+      denied={useDenied('admin:roles')}
+      filters={(set) => (
+        <>
+          <OneOrAll
+            label={text.kind}
+            values={ROLES_KINDS}
+            texts={text.kinds}
+            value={kind}
+            onChange={(value) => set({ kind: value })}
+          />
+          <Checkbox isSelected={notices === true} onChange={(isOn) => set({ notices: isOn ? true : undefined })}>
+            {common.onlyCare}
+          </Checkbox>
+        </>
+      )}
+      list={useRoles(q, kind, notices)}
+      idOf={({ name }) => name}
+      onOpen={({ name }) => void navigate({ to: '/roles/$name', params: { name } })}
+      columns={COLUMNS}
+    />
   );
 }
 

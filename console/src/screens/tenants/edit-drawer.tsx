@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { Tenant } from '../../../../client/index.ts';
 import { client } from '../../api/client.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
+import { tagged } from '../../api/one.ts';
 import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { tenants as text } from '../../text/en/tenants.ts';
@@ -21,9 +22,8 @@ import { changesOf, formOf, type TenantForm } from './form.ts';
 import { tenantChanged } from './load.ts';
 
 const TENANT = '/v1/iam/tenants/{id}';
-async function readTenant(id: string, signal?: AbortSignal): Promise<Tagged<Tenant>> {
-  const { data, etag } = await client.send('GET', TENANT, { path: { id }, signal });
-  return { data, etag };
+function readTenant(id: string, signal?: AbortSignal): Promise<Tagged<Tenant>> {
+  return tagged(client.send('GET', TENANT, { path: { id }, signal }));
 }
 
 interface EditDrawerProps {
@@ -57,10 +57,8 @@ function Editor({ loaded, onClose, onAct }: Omit<EditDrawerProps, 'id'> & { read
     loaded,
     fieldsOf: formOf,
     read: () => readTenant(id),
-    write: async (changes, ifMatch) => {
-      const { data, etag } = await client.send('PUT', TENANT, { path: { id }, body: changesOf(changes), ifMatch });
-      return { data, etag };
-    },
+    write: (changes, ifMatch) =>
+      tagged(client.send('PUT', TENANT, { path: { id }, body: changesOf(changes), ifMatch })),
     onSaved: () => void tenantChanged(actingIn, id),
   });
   const missing = ratesFault(edit.draft.rate_limits) ?? (edit.isChanged ? undefined : common.noChange);

@@ -8,9 +8,10 @@ import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { tenants as text } from '../../text/en/tenants.ts';
 import { Button } from '../../ui/button.tsx';
-import { SearchField, Segments } from '../../ui/field.tsx';
+import { SearchField } from '../../ui/field.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { ListTable, TwoLines } from '../../ui/list.tsx';
+import { OneOrAll } from '../../ui/list-page.tsx';
 import { Empty } from '../../ui/mark.tsx';
 import { count } from '../../ui/number.ts';
 import { type Choice, Menu } from '../../ui/overlay.tsx';
@@ -88,16 +89,12 @@ export function Tenants() {
     >
       <Tools end={text.resetSays}>
         <SearchField label={text.search} placeholder={text.searchFor} value={typed} onChange={setTyped} />
-        <Segments
+        <OneOrAll
           label={text.state}
-          value={status ?? 'all'}
-          onChange={(value) =>
-            void navigate({ search: (before) => ({ ...before, status: value === 'all' ? undefined : value }) })
-          }
-          options={[
-            { value: 'all', label: common.all },
-            ...TENANTS_SHOWN.map((value) => ({ value, label: text.shown[value] })),
-          ]}
+          values={TENANTS_SHOWN}
+          texts={{ ...text.shown, all: common.all }}
+          value={status}
+          onChange={(value) => void navigate({ search: (before) => ({ ...before, status: value }) })}
         />
       </Tools>
       <ListTable

@@ -5,6 +5,7 @@ import type { User } from '../../../../client/index.ts';
 import { changed } from '../../api/changed.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
 import { METADATA_BOUNDS, metadataFault, metadataOf, pairsIn } from '../../api/metadata.ts';
+import { tagged } from '../../api/one.ts';
 import { useMe, useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { metadata as metadataText } from '../../text/en/metadata.ts';
@@ -63,8 +64,7 @@ export function EditUser({ loaded, onClose }: { readonly loaded: Tagged<User>; r
           ? { current_password: password }
           : {}),
       };
-      const { data, etag } = await tenant.client.send('PUT', '/v1/iam/users/{id}', { path: { id }, body, ifMatch });
-      return { data, etag };
+      return tagged(tenant.client.send('PUT', '/v1/iam/users/{id}', { path: { id }, body, ifMatch }));
     },
     onSaved: () => {
       setPassword('');

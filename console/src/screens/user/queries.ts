@@ -1,23 +1,18 @@
 /** One user, with the ETag that an edit sends. */
 
-import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import type { User } from '../../../../client/index.ts';
-import type { Tagged } from '../../api/edit.ts';
-import { type Tenant, useTenant } from '../../api/session.ts';
+import { type Read, tagged, useOne } from '../../api/one.ts';
+import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 
 const USER = '/v1/iam/users/{id}';
 
-export async function readUser({ client }: Tenant, id: string, signal?: AbortSignal): Promise<Tagged<User>> {
-  const { data, etag } = await client.send('GET', USER, { path: { id }, signal });
-  return { data, etag };
-}
+export const readUser: Read<User> = ({ client }, id, signal) =>
+  tagged(client.send('GET', USER, { path: { id }, signal }));
 
 export function useUser(id: string) {
-  const tenant = useTenant();
-  return useQuery(
-    queryOptions({ queryKey: [tenant.id, 'user', id], queryFn: ({ signal }) => readUser(tenant, id, signal) }),
-  );
+  return useOne('user', id, readUser);
 }
 
 /** Of everything about the sessions of a user. */

@@ -4,13 +4,12 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import type { User as UserResource } from '../../../../client/index.ts';
 import { useTenant } from '../../api/session.ts';
 import { useMoveToTenant } from '../../shell/move-to-tenant.ts';
-import { common } from '../../text/en/common.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Courses } from '../../ui/courses.tsx';
 import { Note, shortened } from '../../ui/mark.tsx';
 import { Page } from '../../ui/page.tsx';
-import { Problem } from '../../ui/problem.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
+import { Unloaded } from '../../ui/unloaded.tsx';
 import { isSuspended, UserState, useLockedUntil } from '../users/state.tsx';
 import { Access } from './access.tsx';
 import { Actions } from './actions.tsx';
@@ -38,13 +37,7 @@ export function User() {
       <Link to="/users">{text.crumb}</Link> / {shortened(id)}
     </>
   );
-  if (loaded.data === undefined || isMoving) {
-    return (
-      <Page title={loaded.isError ? text.crumb : common.loading} crumb={crumb}>
-        {loaded.isError ? <Problem error={loaded.error} onRetry={() => void loaded.refetch()} /> : null}
-      </Page>
-    );
-  }
+  if (loaded.data === undefined || isMoving) return <Unloaded query={loaded} title={text.crumb} crumb={crumb} />;
   const user = loaded.data.data;
   const tab = search.tab ?? 'access';
   return (

@@ -8,9 +8,10 @@ import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { users as text } from '../../text/en/users.ts';
 import { Button } from '../../ui/button.tsx';
 import { Chosen } from '../../ui/chosen.tsx';
-import { SearchField, Segments } from '../../ui/field.tsx';
+import { SearchField } from '../../ui/field.tsx';
 import { type ListColumn, ListTable, TwoLines } from '../../ui/list.tsx';
 import { ListEmpty } from '../../ui/list-empty.tsx';
+import { OneOrAll } from '../../ui/list-page.tsx';
 import { Page, Tools } from '../../ui/page.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { useTyped } from '../../ui/use-typed.ts';
@@ -94,11 +95,12 @@ export function Users() {
     <Page title={text.title} actions={create}>
       <Tools>
         <SearchField label={text.search} placeholder={text.searchFor} value={typed} onChange={setTyped} />
-        <Segments
+        <OneOrAll
           label={text.status}
-          value={search.status ?? 'all'}
-          onChange={(value) => show({ status: value === 'all' ? undefined : value })}
-          options={(['all', ...USERS_STATUSES] as const).map((value) => ({ value, label: text.statuses[value] }))}
+          values={USERS_STATUSES}
+          texts={text.statuses}
+          value={search.status}
+          onChange={(status) => show({ status })}
         />
         <RoleFilter role={search.role} onChange={(role) => show({ role })} />
         <DirectoryFilter state={search.directory} onChange={(directory) => show({ directory })} />

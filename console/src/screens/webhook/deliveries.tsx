@@ -9,9 +9,9 @@ import { useDeliveries } from '../../api/webhooks.ts';
 import { webhooks as text } from '../../text/en/webhooks.ts';
 import { Button } from '../../ui/button.tsx';
 import { Facts } from '../../ui/facts.tsx';
-import { Segments } from '../../ui/field.tsx';
 import { type ListColumn, ListTable, TwoLines } from '../../ui/list.tsx';
 import { ListEmpty } from '../../ui/list-empty.tsx';
+import { OneOrAll } from '../../ui/list-page.tsx';
 import { Id, Note, Small, State, shortened } from '../../ui/mark.tsx';
 import { Drawer } from '../../ui/overlay.tsx';
 import { SectionHead, Tools } from '../../ui/page.tsx';
@@ -54,14 +54,12 @@ export function Deliveries({ id }: { readonly id: string }) {
   return (
     <div className={styles.deliveries}>
       <Tools end={text.deliveriesSay}>
-        <Segments
+        <OneOrAll
           label={text.state}
-          value={state ?? 'all'}
-          onChange={(value) => showState(value === 'all' ? undefined : value)}
-          options={(['all', ...DELIVERY_STATES] as const).map((value) => ({
-            value,
-            label: text.deliveryStates[value],
-          }))}
+          values={DELIVERY_STATES}
+          texts={text.deliveryStates}
+          value={state}
+          onChange={showState}
         />
         <Button onPress={() => void changed(tenant, 'webhooks')}>{text.refresh}</Button>
       </Tools>

@@ -4,6 +4,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import type { Webhook as WebhookResource } from '../../../../client/index.ts';
 import { changed } from '../../api/changed.ts';
 import { type Tagged, useEdit } from '../../api/edit.ts';
+import { tagged } from '../../api/one.ts';
 import { useTenant } from '../../api/session.ts';
 import { readWebhook, useWebhook } from '../../api/webhooks.ts';
 import { common } from '../../text/en/common.ts';
@@ -14,10 +15,10 @@ import { Form } from '../../ui/form.tsx';
 import { Id, Note, Small } from '../../ui/mark.tsx';
 import { count } from '../../ui/number.ts';
 import { Page, SectionHead } from '../../ui/page.tsx';
-import { Problem } from '../../ui/problem.tsx';
 import { SaveBar } from '../../ui/save-bar.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { Moment } from '../../ui/time.tsx';
+import { Unloaded } from '../../ui/unloaded.tsx';
 import { changesOf, faultOf, fieldsOf, type WebhookFields, WebhookForm } from '../webhooks/fields.tsx';
 import { WEBHOOK_TABS } from '../webhooks/search.ts';
 import { WebhookState } from '../webhooks/webhooks.tsx';
@@ -32,13 +33,7 @@ export function Webhook() {
   const navigate = useNavigate({ from: '/webhooks/$id' });
   const loaded = useWebhook(id);
   const crumb = <Link to="/webhooks">{text.crumb}</Link>;
-  if (loaded.data === undefined) {
-    return (
-      <Page title={loaded.isError ? text.crumb : common.loading} crumb={crumb}>
-        {loaded.isError ? <Problem error={loaded.error} onRetry={() => void loaded.refetch()} /> : null}
-      </Page>
-    );
-  }
+  if (loaded.data === undefined) return <Unloaded query={loaded} title={text.crumb} crumb={crumb} />;
   const webhook = loaded.data.data;
   return (
     <Page
@@ -82,11 +77,8 @@ function Editor({ loaded }: { readonly loaded: Tagged<WebhookResource> }) {
     loaded,
     fieldsOf,
     read: () => readWebhook(tenant, id),
-    write: async (changes, ifMatch) => {
-      const body = changesOf(changes);
-      const { data, etag } = await tenant.client.send('PUT', '/v1/iam/webhooks/{id}', { path: { id }, body, ifMatch });
-      return { data, etag };
-    },
+    write: (changes, ifMatch) =>
+      tagged(tenant.client.send('PUT', '/v1/iam/webhooks/{id}', { path: { id }, body: changesOf(changes), ifMatch })),
     onSaved: () => void changed(tenant.id, 'webhooks'),
   });
   const { draft, set, error } = edit;
