@@ -82,6 +82,37 @@ describe('a screen that stays open', () => {
   });
 });
 
+describe('a page whose resource is deleted in another tab', () => {
+  it('says so when it is read again, and keeps unsaved input', async () => {
+    const call = (method: string, path: string, body?: object) =>
+      done(stand.server.http, method, path, { token: stand.token, tenant: TENANT, ...(body && { body }) });
+    const { page, problems } = await stand.signIn({ path: `/console/roles?tenant=${TENANT}` });
+    await page.clock.install();
+    const readAgain = async (): Promise<void> => {
+      await page.clock.fastForward(MINUTE_MS);
+      const read = page.waitForResponse(
+        (response) => response.url().includes('/v1/iam/roles/') && response.status() === 404,
+      );
+      await page.evaluate("document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))");
+      await read;
+    };
+    const description = page.getByRole('textbox', { name: 'Description' });
+    for (const name of ['gone-unchanged', 'gone-while-typed']) {
+      await call('POST', '/v1/iam/roles', { name, description: '', permissions: ['chat:read'] });
+      await visit(page, `/console/roles/${name}?tenant=${TENANT}`);
+      await description.waitFor();
+      if (name === 'gone-while-typed') await description.fill('unsaved');
+      await call('DELETE', `/v1/iam/roles/${name}`);
+      await readAgain();
+      if (name === 'gone-while-typed') expect(await description.inputValue()).toBe('unsaved');
+      else await description.waitFor({ state: 'detached' });
+    }
+    await page.getByRole('button', { name: 'Discard', exact: true }).click();
+    await page.clock.setSystemTime(Date.now());
+    expect(problems).toEqual([]);
+  });
+});
+
 describe('a browser whose clock is wrong', () => {
   it.each([-2, 2])('by %i hours shows and asks for times by the clock of the server', async (hours) => {
     const name = `by ${hours} hours`;
