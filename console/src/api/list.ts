@@ -1,7 +1,8 @@
 /** A list of the API, a page at a time. */
 
-import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
-import type { ListPath, Operation, Row } from '../../../client/index.ts';
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { type ListPath, type Operation, ProblemError, type Row } from '../../../client/index.ts';
+import { isName } from './names.ts';
 
 /** The state of a list's screen. */
 export type List<T> =
@@ -69,4 +70,35 @@ export function useList<P extends ListPath>(
 function totalOf(first: Omit<Page<unknown>, 'data'> | undefined): Total | undefined {
   if (typeof first?.total === 'number') return { rows: first.total, exceeds: false };
   return first?.total_exceeds === undefined ? undefined : { rows: first.total_exceeds, exceeds: true };
+}
+
+/**
+ * Adds the row with exactly the searched name in front of a list, also if it is on a later page.
+ *
+ * @param key of the row's query
+ * @param isChosen whether the filters of the list choose the row
+ */
+export function useNamedFirst<T extends { readonly name: string }>(
+  list: List<T>,
+  key: readonly unknown[],
+  name: string,
+  read: (signal: AbortSignal) => Promise<T>,
+  isChosen: (row: T) => boolean,
+): List<T> {
+  const named = useQuery({
+    queryKey: [...key, 'named', name],
+    queryFn: async ({ signal }) => {
+      try {
+        return await read(signal);
+      } catch (error) {
+        if (error instanceof ProblemError && error.status === 404) return null;
+        throw error;
+      }
+    },
+    enabled: isName(name),
+    retry: false,
+  });
+  const first = named.data;
+  if (list.kind !== 'loaded' || first === undefined || first === null || !isChosen(first)) return list;
+  return { ...list, rows: [first, ...list.rows.filter((row) => row.name !== first.name)] };
 }

@@ -1,9 +1,8 @@
 /** Policies as lists and editors need them. */
 
 import { useQuery } from '@tanstack/react-query';
-import { type Policy, ProblemError } from '../../../client/index.ts';
-import { type List, useList } from './list.ts';
-import { isName } from './names.ts';
+import type { Policy } from '../../../client/index.ts';
+import { type List, useList, useNamedFirst } from './list.ts';
 import { type Read, tagged, useOne } from './one.ts';
 import type { SearchText } from './search-text.ts';
 import { useTenant } from './session.ts';
@@ -29,23 +28,8 @@ export function usePolicies(filter: PolicyFilter): List<Policy> {
   const list = useList<'/v1/iam/policies'>([tenant.id, 'policies', query], (cursor, signal) =>
     tenant.client.request('GET', '/v1/iam/policies', { query: { ...query, limit: PAGE, cursor }, signal }),
   );
-  const named = useQuery({
-    queryKey: [tenant.id, 'policies', 'named', q],
-    queryFn: async ({ signal }) => {
-      try {
-        return await tenant.client.policies.get(q, { signal });
-      } catch (error) {
-        if (error instanceof ProblemError && error.status === 404) return null;
-        throw error;
-      }
-    },
-    enabled: isName(q),
-    retry: false,
-  });
-  if (list.kind !== 'loaded') return list;
-  const first = named.data ?? undefined;
-  if (first === undefined || !isChosen(first, filter)) return list;
-  return { ...list, rows: [first, ...list.rows.filter(({ name }) => name !== first.name)] };
+  const read = (signal: AbortSignal): Promise<Policy> => tenant.client.policies.get(q, { signal });
+  return useNamedFirst(list, [tenant.id, 'policies'], q, read, (policy) => isChosen(policy, filter));
 }
 
 function isChosen(policy: Policy, { effect, mode, enabled, notices }: PolicyFilter): boolean {

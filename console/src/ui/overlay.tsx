@@ -99,15 +99,23 @@ interface MenuProps {
   /** The button that opens the menu; default: three dots. */
   readonly children?: ReactNode;
   readonly className?: string | undefined;
+  /** The size of the buttons beside it. Default: small and without a frame, for the row of a list. */
+  readonly isFull?: boolean;
 }
 
-export function Menu({ label, choices, children, className }: MenuProps) {
+export function Menu({ label, choices, children, className, isFull = false }: MenuProps) {
   return (
     <MenuTrigger>
       <AriaButton
         aria-label={label}
         className={
-          className ?? classes(buttonStyles.button, buttonStyles.quiet, buttonStyles.small, buttonStyles.square)
+          className ??
+          classes(
+            buttonStyles.button,
+            !isFull && buttonStyles.quiet,
+            !isFull && buttonStyles.small,
+            buttonStyles.square,
+          )
         }
       >
         {children ?? <Icon name="more" />}

@@ -6,11 +6,9 @@ import type { Budget } from '../../../../client/index.ts';
 import { changed } from '../../api/changed.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { budgets as text } from '../../text/en/budgets.ts';
-import buttonStyles from '../../ui/button.module.css';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
 import { TextField } from '../../ui/field.tsx';
-import { Icon } from '../../ui/icon.tsx';
 import { Menu } from '../../ui/overlay.tsx';
 
 type Asking = 'switch' | 'reset' | 'delete';
@@ -24,7 +22,7 @@ export function Actions({ budget }: { readonly budget: Budget }) {
     <>
       <Menu
         label={text.moreActions}
-        className={`${buttonStyles.button} ${buttonStyles.square}`}
+        isFull
         choices={[
           {
             id: 'delete',
@@ -34,9 +32,7 @@ export function Actions({ budget }: { readonly budget: Budget }) {
             onChoose: () => setAsking('delete'),
           },
         ]}
-      >
-        <Icon name="more" />
-      </Menu>
+      />
       <Button disabledReason={denied} onPress={() => setAsking('switch')}>
         {budget.enabled ? text.disable : text.enable}
       </Button>

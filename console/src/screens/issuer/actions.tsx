@@ -6,10 +6,8 @@ import { type Issuer, ProblemError } from '../../../../client/index.ts';
 import { changed } from '../../api/changed.ts';
 import { useDenied, useTenant } from '../../api/session.ts';
 import { issuers as text } from '../../text/en/issuers.ts';
-import buttonStyles from '../../ui/button.module.css';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
-import { Icon } from '../../ui/icon.tsx';
 import { Note, Small } from '../../ui/mark.tsx';
 import { Menu } from '../../ui/overlay.tsx';
 import { Refused } from '../../ui/refused.tsx';
@@ -29,7 +27,7 @@ export function Actions({ issuer, onTest }: ActionsProps) {
     <>
       <Menu
         label={text.moreActions}
-        className={`${buttonStyles.button} ${buttonStyles.square}`}
+        isFull
         choices={[
           { id: 'revoke', label: text.revoke, disabledReason: denied, onChoose: () => setAsking('revoke') },
           {
@@ -40,9 +38,7 @@ export function Actions({ issuer, onTest }: ActionsProps) {
             onChoose: () => setAsking('delete'),
           },
         ]}
-      >
-        <Icon name="more" />
-      </Menu>
+      />
       <Button disabledReason={denied} onPress={() => setAsking('switch')}>
         {issuer.enabled ? text.disable : text.enable}
       </Button>

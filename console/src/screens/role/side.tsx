@@ -1,8 +1,9 @@
 /** Beside the editor: the holders of the role, and its policies. */
 
 import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import type { Role } from '../../../../client/index.ts';
-import { useList } from '../../api/list.ts';
+import { type List, useList } from '../../api/list.ts';
 import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { roles as text } from '../../text/en/roles.ts';
@@ -58,40 +59,26 @@ function Affected({ name }: { readonly name: string }) {
           </Link>
         }
       />
-      {list.kind === 'loading' ? <Skeleton width={3} /> : null}
-      {list.kind === 'failed' ? <Problem error={list.error} onRetry={list.retry} /> : null}
-      {list.kind === 'loaded' && list.rows.length === 0 ? <Small>{text.noUsers}</Small> : null}
-      {list.kind === 'loaded' ? (
-        <>
-          <ul>
-            {list.rows.map((user) => (
-              <Entry
-                key={user.id}
-                name={
-                  <Link to="/users/$id" params={{ id: user.id }} className={styles.policy}>
-                    {user.name}
-                  </Link>
-                }
-                second={user.email ?? userText.noEmail}
-                end={
-                  user.status === 'active' && !user.roles.includes(name) ? (
-                    <Tag isWord>{user.directory_roles.includes(name) ? userText.byDirectory : userText.byIssuer}</Tag>
-                  ) : (
-                    <UserState user={user} />
-                  )
-                }
-              />
-            ))}
-          </ul>
-          {list.more === undefined ? null : (
-            <div className={styles.more}>
-              <Button small onPress={list.more} isPending={list.isLoadingMore}>
-                {common.more}
-              </Button>
-            </div>
-          )}
-        </>
-      ) : null}
+      <Entries list={list} none={text.noUsers}>
+        {(user) => (
+          <Entry
+            key={user.id}
+            name={
+              <Link to="/users/$id" params={{ id: user.id }} className={styles.policy}>
+                {user.name}
+              </Link>
+            }
+            second={user.email ?? userText.noEmail}
+            end={
+              user.status === 'active' && !user.roles.includes(name) ? (
+                <Tag isWord>{user.directory_roles.includes(name) ? userText.byDirectory : userText.byIssuer}</Tag>
+              ) : (
+                <UserState user={user} />
+              )
+            }
+          />
+        )}
+      </Entries>
     </section>
   );
 }
@@ -104,34 +91,45 @@ function Attached({ name }: { readonly name: string }) {
   return (
     <section>
       <SectionHead title={text.policies} />
-      {list.kind === 'loading' ? <Skeleton width={3} /> : null}
-      {list.kind === 'failed' ? <Problem error={list.error} onRetry={list.retry} /> : null}
-      {list.kind === 'loaded' && list.rows.length === 0 ? <Small>{text.noPolicies}</Small> : null}
-      {list.kind === 'loaded' ? (
-        <>
-          <ul>
-            {list.rows.map((policy) => (
-              <Entry
-                key={policy.name}
-                name={
-                  <Link to="/policies/$name" params={{ name: policy.name }} className={styles.policy}>
-                    {policy.name}
-                  </Link>
-                }
-                second={policy.description === '' ? policy.actions.join(', ') : policy.description}
-                end={<Tag isWord>{policy.enabled ? text.effects[policy.mode][policy.effect] : text.off}</Tag>}
-              />
-            ))}
-          </ul>
-          {list.more === undefined ? null : (
-            <div className={styles.more}>
-              <Button small onPress={list.more} isPending={list.isLoadingMore}>
-                {common.more}
-              </Button>
-            </div>
-          )}
-        </>
-      ) : null}
+      <Entries list={list} none={text.noPolicies}>
+        {(policy) => (
+          <Entry
+            key={policy.name}
+            name={
+              <Link to="/policies/$name" params={{ name: policy.name }} className={styles.policy}>
+                {policy.name}
+              </Link>
+            }
+            second={policy.description === '' ? policy.actions.join(', ') : policy.description}
+            end={<Tag isWord>{policy.enabled ? text.effects[policy.mode][policy.effect] : text.off}</Tag>}
+          />
+        )}
+      </Entries>
     </section>
+  );
+}
+
+interface EntriesProps<T> {
+  readonly list: List<T>;
+  /** The text in place of an empty list. */
+  readonly none: string;
+  readonly children: (row: T) => ReactNode;
+}
+
+function Entries<T>({ list, none, children }: EntriesProps<T>) {
+  if (list.kind === 'loading') return <Skeleton width={3} />;
+  if (list.kind === 'failed') return <Problem error={list.error} onRetry={list.retry} />;
+  if (list.rows.length === 0) return <Small>{none}</Small>;
+  return (
+    <>
+      <ul>{list.rows.map(children)}</ul>
+      {list.more === undefined ? null : (
+        <div className={styles.more}>
+          <Button small onPress={list.more} isPending={list.isLoadingMore}>
+            {common.more}
+          </Button>
+        </div>
+      )}
+    </>
   );
 }

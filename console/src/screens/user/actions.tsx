@@ -7,9 +7,7 @@ import { changed } from '../../api/changed.ts';
 import { useDenied, useMe, useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { users as text } from '../../text/en/users.ts';
-import buttonStyles from '../../ui/button.module.css';
 import { Button } from '../../ui/button.tsx';
-import { Icon } from '../../ui/icon.tsx';
 import { Ask, Menu } from '../../ui/overlay.tsx';
 import { Refused } from '../../ui/refused.tsx';
 import { SetupLink } from '../users/setup-link.tsx';
@@ -38,7 +36,7 @@ export function Actions({ user, onEdit }: { readonly user: User; readonly onEdit
     <>
       <Menu
         label={text.moreActions}
-        className={`${buttonStyles.button} ${buttonStyles.square}`}
+        isFull
         choices={[
           {
             id: 'reset',
@@ -55,9 +53,7 @@ export function Actions({ user, onEdit }: { readonly user: User; readonly onEdit
             onChoose: () => setAsking('delete'),
           },
         ]}
-      >
-        <Icon name="more" />
-      </Menu>
+      />
       {user.status === 'active' ? (
         <Button disabledReason={denied} onPress={() => setAsking('deactivate')}>
           {text.deactivate}

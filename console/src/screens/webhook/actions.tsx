@@ -8,10 +8,8 @@ import { changed } from '../../api/changed.ts';
 import { useTenant } from '../../api/session.ts';
 import { common } from '../../text/en/common.ts';
 import { webhooks as text } from '../../text/en/webhooks.ts';
-import buttonStyles from '../../ui/button.module.css';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
-import { Icon } from '../../ui/icon.tsx';
 import { Note, Small } from '../../ui/mark.tsx';
 import { Ask, Menu } from '../../ui/overlay.tsx';
 import { Refused } from '../../ui/refused.tsx';
@@ -36,14 +34,12 @@ export function Actions({ webhook }: { readonly webhook: Webhook }) {
     <>
       <Menu
         label={text.moreActions}
-        className={`${buttonStyles.button} ${buttonStyles.square}`}
+        isFull
         choices={[
           { id: 'rotate', label: text.rotate, onChoose: () => setAsking('rotate') },
           { id: 'delete', label: text.remove, isDanger: true, onChoose: () => setAsking('delete') },
         ]}
-      >
-        <Icon name="more" />
-      </Menu>
+      />
       <Button onPress={() => setAsking('switch')}>{enabled ? text.disable : text.enable}</Button>
       <Button tone="primary" isPending={test.isPending} onPress={() => test.mutate()}>
         {text.test}
