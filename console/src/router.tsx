@@ -41,6 +41,7 @@ import { userSearch } from './screens/user/search.ts';
 import { usersSearch } from './screens/users/search.ts';
 import { webhookSearch, webhooksSearch } from './screens/webhooks/search.ts';
 import { LoadError, Missing } from './shell/dead-ends.tsx';
+import type { GuardedScreen } from './shell/needs.ts';
 import { type Given, text, withoutSecrets } from './shell/search.ts';
 
 const root = createRootRouteWithContext()({ component: Outlet, notFoundComponent: Missing, errorComponent: LoadError });
@@ -90,6 +91,11 @@ const inside = createRoute({
   errorComponent: LoadError,
 });
 
+/** Returns the members of a route whose screen needs a permission. */
+function guarded(screen: GuardedScreen) {
+  return { getParentRoute: () => inside, staticData: { guarded: screen } };
+}
+
 const overview = createRoute({
   getParentRoute: () => inside,
   path: '/',
@@ -112,87 +118,76 @@ const connect = createRoute({
 });
 
 const users = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('users'),
   path: '/users',
-  staticData: { guarded: 'users' },
   validateSearch: usersSearch,
   component: lazyRouteComponent(() => import('./screens/users/users.tsx'), 'Users'),
 });
 
 const user = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('users'),
   path: '/users/$id',
-  staticData: { guarded: 'users' },
   validateSearch: userSearch,
   component: lazyRouteComponent(() => import('./screens/user/user.tsx'), 'User'),
 });
 
 const roles = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('roles'),
   path: '/roles',
-  staticData: { guarded: 'roles' },
   validateSearch: rolesSearch,
   component: lazyRouteComponent(() => import('./screens/roles/roles.tsx'), 'Roles'),
 });
 
 const role = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('roles'),
   path: '/roles/$name',
-  staticData: { guarded: 'roles' },
   component: lazyRouteComponent(() => import('./screens/role/role.tsx'), 'Role'),
 });
 
 const newRole = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('roles'),
   path: '/new-role',
-  staticData: { guarded: 'roles' },
   validateSearch: newRoleSearch,
   component: lazyRouteComponent(() => import('./screens/role/new-role.tsx'), 'NewRole'),
 });
 
 const policies = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('policies'),
   path: '/policies',
-  staticData: { guarded: 'policies' },
   validateSearch: policiesSearch,
   component: lazyRouteComponent(() => import('./screens/policies/policies.tsx'), 'Policies'),
 });
 
 const policy = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('policies'),
   path: '/policies/$name',
-  staticData: { guarded: 'policies' },
   component: lazyRouteComponent(() => import('./screens/policy/policy.tsx'), 'Policy'),
 });
 
 const newPolicy = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('policies'),
   path: '/new-policy',
-  staticData: { guarded: 'policies' },
   validateSearch: newPolicySearch,
   component: lazyRouteComponent(() => import('./screens/policy/new-policy.tsx'), 'NewPolicy'),
 });
 
 const issuers = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('issuers'),
   path: '/issuers',
-  staticData: { guarded: 'issuers' },
   validateSearch: issuersSearch,
   component: lazyRouteComponent(() => import('./screens/issuers/issuers.tsx'), 'Issuers'),
 });
 
 const issuer = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('issuers'),
   path: '/issuers/$id',
-  staticData: { guarded: 'issuers' },
   validateSearch: issuerSearch,
   component: lazyRouteComponent(() => import('./screens/issuer/issuer.tsx'), 'Issuer'),
 });
 
 const newIssuer = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('issuers'),
   path: '/new-issuer',
-  staticData: { guarded: 'issuers' },
   validateSearch: newIssuerSearch,
   component: lazyRouteComponent(() => import('./screens/issuer/new-issuer.tsx'), 'NewIssuer'),
 });
@@ -205,118 +200,103 @@ const explain = createRoute({
 });
 
 const access = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('access'),
   path: '/access',
-  staticData: { guarded: 'access' },
   validateSearch: accessSearch,
   component: lazyRouteComponent(() => import('./screens/access/access.tsx'), 'Access'),
 });
 
 const trial = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('trial'),
   path: '/trial',
-  staticData: { guarded: 'trial' },
   validateSearch: trialSearch,
   component: lazyRouteComponent(() => import('./screens/trial/trial.tsx'), 'TrialScreen'),
 });
 
 const usage = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('usage'),
   path: '/usage',
-  staticData: { guarded: 'usage' },
   validateSearch: usageSearch,
   component: lazyRouteComponent(() => import('./screens/usage/usage.tsx'), 'Usage'),
 });
 
 const spend = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('spend'),
   path: '/spend',
-  staticData: { guarded: 'spend' },
   validateSearch: spendSearch,
   component: lazyRouteComponent(() => import('./screens/spend/spend.tsx'), 'Spend'),
 });
 
 const budgets = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('budgets'),
   path: '/budgets',
-  staticData: { guarded: 'budgets' },
   validateSearch: budgetsSearch,
   component: lazyRouteComponent(() => import('./screens/budgets/budgets.tsx'), 'Budgets'),
 });
 
 const budget = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('budgets'),
   path: '/budgets/$id',
-  staticData: { guarded: 'budgets' },
   component: lazyRouteComponent(() => import('./screens/budget/budget.tsx'), 'Budget'),
 });
 
 const newBudget = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('budgets'),
   path: '/new-budget',
-  staticData: { guarded: 'budgets' },
   component: lazyRouteComponent(() => import('./screens/budget/new-budget.tsx'), 'NewBudget'),
 });
 
 const prices = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('prices'),
   path: '/prices',
-  staticData: { guarded: 'prices' },
   validateSearch: pricesSearch,
   component: lazyRouteComponent(() => import('./screens/prices/prices.tsx'), 'Prices'),
 });
 
 const importPrices = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('prices'),
   path: '/import-prices',
-  staticData: { guarded: 'prices' },
   validateSearch: importSearch,
   component: lazyRouteComponent(() => import('./screens/prices/import-prices.tsx'), 'ImportPrices'),
 });
 
 const webhooks = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('webhooks'),
   path: '/webhooks',
-  staticData: { guarded: 'webhooks' },
   validateSearch: webhooksSearch,
   component: lazyRouteComponent(() => import('./screens/webhooks/webhooks.tsx'), 'Webhooks'),
 });
 
 const webhook = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('webhooks'),
   path: '/webhooks/$id',
-  staticData: { guarded: 'webhooks' },
   validateSearch: webhookSearch,
   component: lazyRouteComponent(() => import('./screens/webhook/webhook.tsx'), 'Webhook'),
 });
 
 const audit = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('audit'),
   path: '/audit',
-  staticData: { guarded: 'audit' },
   validateSearch: auditSearch,
   component: lazyRouteComponent(() => import('./screens/audit/audit.tsx'), 'Audit'),
 });
 
 const tenants = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('tenants'),
   path: '/tenants',
-  staticData: { guarded: 'tenants' },
   validateSearch: tenantsSearch,
   component: lazyRouteComponent(() => import('./screens/tenants/tenants.tsx'), 'Tenants'),
 });
 
 const onboarding = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('tenants'),
   path: '/onboarding',
-  staticData: { guarded: 'tenants' },
   component: lazyRouteComponent(() => import('./screens/onboarding/onboarding.tsx'), 'Onboarding'),
 });
 
 const directory = createRoute({
-  getParentRoute: () => inside,
+  ...guarded('directory'),
   path: '/directory',
-  staticData: { guarded: 'directory' },
   component: lazyRouteComponent(() => import('./screens/directory/directory.tsx'), 'Directory'),
 });
 

@@ -16,33 +16,34 @@ export interface Need {
   readonly ask: (client: Client, signal: AbortSignal) => Promise<unknown>;
 }
 
+/** The paths of the first pages. */
+type FirstPage =
+  | '/v1/iam/users'
+  | '/v1/iam/roles'
+  | '/v1/iam/policies'
+  | '/v1/iam/issuers'
+  | '/v1/iam/usage'
+  | '/v1/iam/budgets'
+  | '/v1/iam/webhooks'
+  | '/v1/iam/audit'
+  | '/v1/iam/tenants';
+
 const query = { limit: 1 };
 
+function need(permission: string, path: FirstPage): Need {
+  return {
+    permission,
+    isPlatform: false,
+    request: `GET ${path}?limit=1`,
+    ask: (client, signal) => client.request('GET', path, { query, signal }),
+  };
+}
+
 export const NEEDS = {
-  users: {
-    permission: 'admin:users',
-    isPlatform: false,
-    request: 'GET /v1/iam/users?limit=1',
-    ask: (client, signal) => client.request('GET', '/v1/iam/users', { query, signal }),
-  },
-  roles: {
-    permission: 'admin:roles',
-    isPlatform: false,
-    request: 'GET /v1/iam/roles?limit=1',
-    ask: (client, signal) => client.request('GET', '/v1/iam/roles', { query, signal }),
-  },
-  policies: {
-    permission: 'admin:policies',
-    isPlatform: false,
-    request: 'GET /v1/iam/policies?limit=1',
-    ask: (client, signal) => client.request('GET', '/v1/iam/policies', { query, signal }),
-  },
-  issuers: {
-    permission: 'admin:issuers',
-    isPlatform: false,
-    request: 'GET /v1/iam/issuers?limit=1',
-    ask: (client, signal) => client.request('GET', '/v1/iam/issuers', { query, signal }),
-  },
+  users: need('admin:users', '/v1/iam/users'),
+  roles: need('admin:roles', '/v1/iam/roles'),
+  policies: need('admin:policies', '/v1/iam/policies'),
+  issuers: need('admin:issuers', '/v1/iam/issuers'),
   access: {
     permission: 'admin:policies',
     isPlatform: false,
@@ -56,56 +57,21 @@ export const NEEDS = {
     request: 'GET /v1/iam/decisions/trial',
     ask: (client, signal) => client.request('GET', '/v1/iam/decisions/trial', { signal }),
   },
-  usage: {
-    permission: 'usage:read',
-    isPlatform: false,
-    request: 'GET /v1/iam/usage?limit=1',
-    ask: (client, signal) => client.request('GET', '/v1/iam/usage', { query, signal }),
-  },
-  spend: {
-    permission: 'usage:read',
-    isPlatform: false,
-    request: 'GET /v1/iam/usage?limit=1',
-    ask: (client, signal) => client.request('GET', '/v1/iam/usage', { query, signal }),
-  },
-  budgets: {
-    permission: 'usage:read',
-    isPlatform: false,
-    request: 'GET /v1/iam/budgets?limit=1',
-    ask: (client, signal) => client.request('GET', '/v1/iam/budgets', { query, signal }),
-  },
+  usage: need('usage:read', '/v1/iam/usage'),
+  spend: need('usage:read', '/v1/iam/usage'),
+  budgets: need('usage:read', '/v1/iam/budgets'),
   prices: {
     permission: 'usage:read',
     isPlatform: false,
     request: 'GET /v1/iam/prices',
     ask: (client, signal) => client.request('GET', '/v1/iam/prices', { signal }),
   },
-  webhooks: {
-    permission: 'admin:webhooks',
-    isPlatform: false,
-    request: 'GET /v1/iam/webhooks?limit=1',
-    ask: (client, signal) => client.request('GET', '/v1/iam/webhooks', { query, signal }),
-  },
-  audit: {
-    permission: 'audit:read',
-    isPlatform: false,
-    request: 'GET /v1/iam/audit?limit=1',
-    ask: (client, signal) => client.request('GET', '/v1/iam/audit', { query, signal }),
-  },
-  tenants: {
-    permission: 'admin:tenants',
-    isPlatform: true,
-    request: 'GET /v1/iam/tenants?limit=1',
-    ask: (client, signal) => client.request('GET', '/v1/iam/tenants', { query, signal }),
-  },
-  directory: {
-    permission: 'admin:tenants',
-    isPlatform: true,
-    // A test of the directory would try a login; the tenants need the same.
-    request: 'GET /v1/iam/tenants?limit=1',
-    ask: (client, signal) => client.request('GET', '/v1/iam/tenants', { query, signal }),
-  },
-} as const satisfies Readonly<Record<string, Need>>;
+  webhooks: need('admin:webhooks', '/v1/iam/webhooks'),
+  audit: need('audit:read', '/v1/iam/audit'),
+  tenants: { ...need('admin:tenants', '/v1/iam/tenants'), isPlatform: true },
+  // A test of the directory would try a login; the tenants need the same.
+  directory: { ...need('admin:tenants', '/v1/iam/tenants'), isPlatform: true },
+} satisfies Readonly<Record<string, Need>>;
 
 /** A screen that needs a permission. */
 export type GuardedScreen = keyof typeof NEEDS;
