@@ -54,7 +54,6 @@ export const NEW_BUDGET: BudgetFields = {
   enabled: true,
 };
 
-export const MAX_MODELS = 100;
 const NAME = /^[^\p{Cc}\p{Cs}]{1,64}$/u;
 const MAX_MONEY = 9_000_000;
 const MONEY = /^\d{1,7}(?:\.\d{1,9})?$/;
