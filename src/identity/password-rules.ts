@@ -33,7 +33,7 @@ export interface PasswordOwner {
 
 /** Returns the problems of a password, in sentences for its author; empty = it is accepted. */
 export function passwordProblems(password: string, owner: PasswordOwner = {}): readonly string[] {
-  const length = codePoints(password.normalize('NFC'));
+  const { length } = [...password.normalize('NFC')];
   if (length < MIN_PASSWORD_LENGTH) {
     return [`The password must have at least ${MIN_PASSWORD_LENGTH} characters.`];
   }
@@ -49,14 +49,6 @@ export function passwordProblems(password: string, owner: PasswordOwner = {}): r
     return ['The password must not be made from the email address or the name of the user.'];
   }
   return [];
-}
-
-function codePoints(text: string): number {
-  let count = 0;
-  for (const _ of text) {
-    count++;
-  }
-  return count;
 }
 
 /**
@@ -132,5 +124,5 @@ function isMadeOf(folded: string, { email, name }: PasswordOwner): boolean {
   for (const part of parts) {
     rest = rest.replaceAll(part, '');
   }
-  return rest.length < folded.length && codePoints(rest.replace(/[^\p{L}\p{N}]/gu, '')) < MIN_FREE_CHARACTERS;
+  return rest.length < folded.length && [...rest.replace(/[^\p{L}\p{N}]/gu, '')].length < MIN_FREE_CHARACTERS;
 }

@@ -8,7 +8,7 @@ import { availableParallelism } from 'node:os';
 import { hash, type Options, verify } from '@node-rs/argon2';
 import { Fault, Refusal } from '../domain/errors.ts';
 import { letHashingGiveWay } from './hashing-threads.ts';
-import { MAX_PASSWORD_LENGTH, type PasswordOwner, passwordProblems } from './password-rules.ts';
+import { MAX_PASSWORD_LENGTH } from './password-rules.ts';
 import { makeWorkQueue, type WorkQueue } from './work-queue.ts';
 
 /**
@@ -71,11 +71,6 @@ export class Passwords {
   /** Reports whether the hash has other parameters than new ones: hash again while the password is known. */
   needsRehash(stored: string): boolean {
     return !TODAYS.test(stored);
-  }
-
-  /** Returns the problems of a new password, in sentences for its author; empty = it is accepted. */
-  validate(password: string, owner?: PasswordOwner): readonly string[] {
-    return passwordProblems(password, owner);
   }
 
   #enqueue<T>(task: () => Promise<T>, key?: string): Promise<T> {

@@ -75,11 +75,11 @@ export class AccessTokens implements TokenVerifier {
     this.#parts = parts;
   }
 
-  /** The `iss` of this installation's tokens. */
   get audience(): string {
     return this.#parts.audience;
   }
 
+  /** The `iss` of this installation's tokens. */
   get issuer(): string {
     return this.#parts.issuer;
   }

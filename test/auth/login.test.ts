@@ -114,7 +114,6 @@ describe('a failed login', () => {
       passwords: (real) => ({
         hash: (password) => real.hash(password),
         needsRehash: (stored) => real.needsRehash(stored),
-        validate: (password) => real.validate(password),
         verify: (stored, password) => {
           checks++;
           return real.verify(stored, password);
@@ -182,7 +181,6 @@ describe('a failed login', () => {
       passwords: (real) => ({
         hash: (password) => real.hash(password),
         needsRehash: (stored) => real.needsRehash(stored),
-        validate: (password) => real.validate(password),
         verify: async (stored, password) => {
           const right = await real.verify(stored, password);
           await database.db.knex.raw(`update users set ${change}`);
@@ -292,7 +290,6 @@ describe('guessing', () => {
       passwords: (real) => ({
         hash: (password) => real.hash(password),
         needsRehash: (stored) => real.needsRehash(stored),
-        validate: (password) => real.validate(password),
         verify: (stored, password) => {
           checks++;
           return real.verify(stored, password);

@@ -31,7 +31,7 @@ function partsAt(nowMs: number): AdminParts {
     flush: () => undefined,
     now: () => nowMs,
     random: (size) => randomBytes(size),
-    passwords: { hash: async () => '', validate: () => [] },
+    passwords: { hash: async () => '' },
   };
 }
 

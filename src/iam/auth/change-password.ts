@@ -2,6 +2,7 @@
 
 import { Refusal } from '../../domain/errors.ts';
 import { isOneTimeToken, opaqueDigest } from '../../identity/opaque-tokens.ts';
+import { passwordProblems } from '../../identity/password-rules.ts';
 import { type Transaction, tenantTransaction } from '../../store/transaction.ts';
 import { invalidCredential } from '../caller/admission.ts';
 import type { Caller } from '../caller/caller.ts';
@@ -50,7 +51,7 @@ export async function changePassword(
   const { userId, sessionId } = ownSession(caller);
   const found = await passwordUserById(parts.db.knex, userId);
   if (found?.of_directory === true) throw invalidField('', PASSWORD_ELSEWHERE);
-  refuseWeak(parts, change.newPassword, found);
+  refuseWeak(change.newPassword, found);
   const attempt = attemptAt(localSubject(userId, found), from.throttledAs);
   await withAttemptLimits(parts, attempt, async () => {
     const { proved } = await checkPassword(parts, attempt, change.oldPassword, async () => found);
@@ -101,7 +102,7 @@ export async function resetPassword(
     from,
     await tenantTransaction(db, tenant, (trx) => checkSetup(trx, parts, digest, from)),
   );
-  refuseWeak(parts, reset.newPassword, user);
+  refuseWeak(reset.newPassword, user);
   const hash = await parts.passwords.hash(reset.newPassword);
   const check = await tenantTransaction(db, tenant, async (trx) => {
     const checked = await checkSetup(trx, parts, digest, from);
@@ -189,8 +190,8 @@ function wrongPassword(): Refusal {
 }
 
 /** @throws Refusal `invalid_field` with every reason why the new password is not allowed */
-function refuseWeak(parts: AuthParts, password: string, owner: PasswordUser | undefined): void {
-  const problems = parts.passwords.validate(password, { email: owner?.email ?? undefined, name: owner?.name });
+function refuseWeak(password: string, owner: PasswordUser | undefined): void {
+  const problems = passwordProblems(password, { email: owner?.email ?? undefined, name: owner?.name });
   if (problems.length === 0) return;
   throw new Refusal('invalid_field', problems.join(' '), {
     param: 'new_password',

@@ -51,7 +51,7 @@ export function isOwnUser({ principal }: Caller, user: string): boolean {
 }
 
 /** The password functions of `identity`, for use cases that set a password. */
-export type PasswordHasher = Pick<Passwords, 'hash' | 'validate'>;
+export type PasswordHasher = Pick<Passwords, 'hash'>;
 
 export interface AdminParts {
   readonly db: Database;

@@ -2,6 +2,7 @@
 
 import { Refusal } from '../../domain/errors.ts';
 import { DEFAULT_TENANT, makeId, type TenantId } from '../../domain/ids.ts';
+import { passwordProblems } from '../../identity/password-rules.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { transaction } from '../../store/transaction.ts';
@@ -123,7 +124,7 @@ async function prepare(parts: BootstrapParts, settings: AdministratorSettings): 
   const email = settings.email.trim().toLowerCase();
   const made = settings.password === undefined ? makePassword(parts.random) : undefined;
   const password = made ?? settings.password ?? '';
-  const problems = parts.passwords.validate(password);
+  const problems = passwordProblems(password);
   if (problems.length > 0) throw new Refusal('invalid_field', problems.join(' '), { param: 'bootstrap.password' });
   return { made, email, hash: await parts.passwords.hash(password) };
 }

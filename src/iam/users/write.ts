@@ -8,6 +8,7 @@ import { Fault, Refusal } from '../../domain/errors.ts';
 import { makeId, type TenantId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import { makeOneTimeToken } from '../../identity/opaque-tokens.ts';
+import { passwordProblems } from '../../identity/password-rules.ts';
 import { databaseTime } from '../../store/time.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { revokeKeysOfUser } from '../api-keys/queries.ts';
@@ -90,7 +91,7 @@ async function hashed(
   password: string,
   owner: { readonly email: string; readonly name: string },
 ): Promise<string> {
-  throwIfInvalid(parts.passwords.validate(password, owner).map((message) => ({ path: '/password', message })));
+  throwIfInvalid(passwordProblems(password, owner).map((message) => ({ path: '/password', message })));
   return parts.passwords.hash(password, tenant);
 }
 
