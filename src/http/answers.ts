@@ -27,12 +27,8 @@ export function shows(description: string, body: TSchema, headers: readonly Answ
 }
 
 /** 201 with the created resource, its location and its entity tag. */
-export function makes(
-  description: string,
-  body: TSchema,
-  headers: readonly AnswerHeader[] = ['location', 'etag'],
-): Answers {
-  return { 201: { description, content: { 'application/json': body }, headers } };
+export function makes(description: string, body: TSchema): Answers {
+  return { 201: { description, content: { 'application/json': body }, headers: ['location', 'etag'] } };
 }
 
 export const DONE: Answers = { 204: { description: 'Done. The response has no body.' } };

@@ -21,15 +21,11 @@ export const NO_LOCAL_GATES: LocalGates = { applied: async () => undefined };
 /** How long a write with `Prefer: wait=applied` waits for the replicas. */
 const REPLICAS_WAIT_MS = 5_000;
 
-interface ServerFeed {
-  /**
-   * Resolves when this server has applied everything committed before the call. Rejects with a Fault if this process
-   * cannot read the feed.
-   */
-  catchUp(): Promise<void>;
-}
-
-export function feedOfServer(feed: ChangeFeed, gates: LocalGates): ServerFeed {
+/**
+ * Returns a feed whose `catchUp` resolves when this server has applied everything committed before the call. It rejects
+ * with a Fault if this process cannot read the feed.
+ */
+export function feedOfServer(feed: ChangeFeed, gates: LocalGates): Pick<ChangeFeed, 'catchUp'> {
   return {
     async catchUp() {
       try {
