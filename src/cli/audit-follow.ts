@@ -73,7 +73,10 @@ async function follow(q: Queryable, first: AuditCursor, file: string | undefined
   let cursor = first;
   let backoffMs = 0;
   while (!stop.aborted) {
-    const page = await followAudit(q, cursor).catch((error: unknown) => faultOf(error));
+    const page = await followAudit(q, cursor).catch((error: unknown) => {
+      if (error instanceof Fault) return error;
+      throw error;
+    });
     if (page instanceof Fault) {
       if (backoffMs === 0) report(`the database did not answer: ${page.message}. Trying again`);
       backoffMs = Math.min(MAX_BACKOFF_MS, Math.max(POLL_MS, 2 * backoffMs));
@@ -92,12 +95,6 @@ async function follow(q: Queryable, first: AuditCursor, file: string | undefined
     cursor = page.next;
     if (!page.more) await pause(POLL_MS, stop);
   }
-}
-
-/** @throws what is no Fault */
-function faultOf(error: unknown): Fault {
-  if (error instanceof Fault) return error;
-  throw error;
 }
 
 /** Resolves when standard output has taken the lines; with false if the command stops. Rejects without a reader. */

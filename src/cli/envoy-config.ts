@@ -20,11 +20,10 @@ const SAME_SERVERS: ReadonlyMap<string, string> = new Map([['postern-meter', 'po
  * @param text a configuration in YAML
  * @throws Error when a named place is not in it, or an address has no form that Envoy takes
  */
-export function placeAddresses(text: string, addresses: EnvoyAddresses): object {
-  const config: unknown = parse(text, { merge: true });
-  if (!isMapping(config)) throw new Error('The Envoy configuration is not a mapping.');
+export function placeAddresses(text: string, addresses: EnvoyAddresses): Mapping {
+  const config = mapping(parse(text, { merge: true }));
   const missing = new Set(Object.keys(addresses.places));
-  const resources = child(config, 'static_resources');
+  const resources = mapping(config['static_resources']);
   for (const listener of listAt(resources, 'listeners')) {
     const address = addresses.places[nameOf(listener)];
     if (address === undefined) continue;
@@ -38,18 +37,15 @@ export function placeAddresses(text: string, addresses: EnvoyAddresses): object 
     if (address === undefined) continue;
     // Envoy does not resolve a literal address.
     cluster['type'] = isName(address) ? 'STRICT_DNS' : 'STATIC';
-    for (const locality of listAt(child(cluster, 'load_assignment'), 'endpoints')) {
-      for (const host of listAt(locality, 'lb_endpoints')) child(host, 'endpoint')['address'] = envoyAddress(address);
+    for (const locality of listAt(mapping(cluster['load_assignment']), 'endpoints')) {
+      for (const host of listAt(locality, 'lb_endpoints')) mapping(host['endpoint'])['address'] = envoyAddress(address);
     }
     missing.delete(name);
   }
   if (missing.size > 0)
     throw new Error(`The Envoy configuration has no listener or cluster named ${[...missing].join(', ')}.`);
   if (addresses.admin !== undefined)
-    config['admin'] = {
-      ...(isMapping(config['admin']) ? config['admin'] : {}),
-      address: envoyAddress(addresses.admin),
-    };
+    config['admin'] = { ...mapping(config['admin'] ?? {}), address: envoyAddress(addresses.admin) };
   return config;
 }
 
@@ -79,14 +75,8 @@ export function splitAddress(address: EnvoyAddress): { readonly host: string; re
 
 export type Mapping = Record<string, unknown>;
 
-export function isMapping(value: unknown): value is Mapping {
+function isMapping(value: unknown): value is Mapping {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-export function child(parent: Mapping, name: string): Mapping {
-  const value = parent[name];
-  if (!isMapping(value)) throw new Error(`The Envoy configuration has no ${name} where one belongs.`);
-  return value;
 }
 
 function nameOf(item: Mapping): string {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse, stringify } from 'yaml';
-import { child, itemNamed, listAt } from '../../../src/cli/envoy-config.ts';
+import { itemNamed, listAt, mapping } from '../../../src/cli/envoy-config.ts';
 import { chartReadme } from './readme.ts';
 import { documentValues } from './values-docs.ts';
 import { valuesSchema } from './values-schema.ts';
@@ -47,7 +47,7 @@ function withoutHealthOfApi(text: string): string {
   const cluster = itemNamed(config, 'postern-http', 'static_resources', 'clusters');
   delete cluster['health_checks'];
   for (const host of listAt(cluster, 'load_assignment', 'endpoints', 0, 'lb_endpoints'))
-    delete child(host, 'endpoint')['health_check_config'];
+    delete mapping(host['endpoint'])['health_check_config'];
   return stringify(config, { aliasDuplicateObjects: false, lineWidth: 0 });
 }
 
