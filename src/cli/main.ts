@@ -97,7 +97,6 @@ function failureText(error: unknown): string {
     : error.message;
 }
 
-/** Reports whether PostgreSQL rejected a statement. */
 function isRejectedStatement(error: Error): boolean {
   return 'severity' in error;
 }

@@ -150,7 +150,6 @@ class Reader {
     return this.#ends() ? run.replace(/ +$/, '') : run;
   }
 
-  /** Reports whether the value has ended. */
   #ends(): boolean {
     const char = this.#text[this.#at];
     return char === undefined || char === ',' || char === '+';

@@ -75,7 +75,6 @@ function varintSize(value: number): number {
   return size;
 }
 
-/** Returns the offset after a length. */
 function afterLength(bytes: Uint8Array, start: number): number {
   let at = start;
   while ((bytes[at] ?? 0) >= 0x80) at++;

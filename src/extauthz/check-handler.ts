@@ -391,12 +391,10 @@ class Checks {
     if (limited.kind === 'admitted' && limited.reservation !== undefined) this.#limiter.release(limited.reservation);
   }
 
-  /** Returns how long this check may still wait, in milliseconds. */
   #remainingWaitMs(attempt: CheckAttempt): number {
     return Math.max(0, this.#latestMs(attempt) - this.#monotonicMs());
   }
 
-  /** Returns the time until which this check may wait. */
   #latestMs({ call, cameAtMs }: CheckAttempt): number {
     const margin = Math.min(MAX_MARGIN_MS, (call.deadlineMs - cameAtMs) * MARGIN_SHARE);
     return Math.min(cameAtMs + this.#maxWaitMs, call.deadlineMs - margin);

@@ -106,7 +106,6 @@ export class UpstreamTokens {
   }
 }
 
-/** Returns the user for whom a request acts, otherwise the key. */
 function subjectOf(principal: Principal): string {
   return principal.kind === 'user' ? principal.id : (principal.owner?.id ?? principal.id);
 }

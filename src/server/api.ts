@@ -114,7 +114,6 @@ export async function startApi(wiring: ApiWiring): Promise<RunningServer> {
   };
 }
 
-/** Waits for running requests, and closes the connections of those that take longer than the limit. */
 async function drainHttp(http: WiredApi['http']): Promise<void> {
   const cut = setTimeout(() => http.server.closeAllConnections(), DRAIN_MS);
   await http.close();
