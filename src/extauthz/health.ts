@@ -2,7 +2,7 @@
 
 import type { GrpcMethods, OpenCall } from './grpc/methods.ts';
 import { failure } from './grpc/status.ts';
-import { MALFORMED, readLength, readTag, readText, requireUtf8, skipField } from './wire-read.ts';
+import { isReadable, lastField, readText, requireUtf8 } from './wire-read.ts';
 
 /** The names of the services; the empty name is the server. */
 const SERVICES: ReadonlySet<string> = new Set(['', 'envoy.service.auth.v3.Authorization']);
@@ -72,23 +72,11 @@ export function createHealth(): Health {
 
 /** HealthCheckRequest.service = 1; undefined if the bytes are no such message. */
 function readService(bytes: Buffer): string | undefined {
-  const cursor = { bytes, at: 0 };
-  let service = '';
-  try {
-    while (cursor.at < bytes.length) {
-      const tag = readTag(cursor, bytes.length);
-      if (tag !== 0x0a) {
-        skipField(cursor, tag, bytes.length);
-        continue;
-      }
-      const end = readLength(cursor, bytes.length);
-      requireUtf8(bytes, cursor.at, end);
-      service = readText(bytes, cursor.at, end);
-      cursor.at = end;
-    }
-    return service;
-  } catch (error) {
-    if (error === MALFORMED) return undefined;
-    throw error;
-  }
+  let service: string | undefined;
+  isReadable(() => {
+    const field = lastField({ bytes, at: 0 }, bytes.length, 0x0a);
+    if (field !== undefined) requireUtf8(bytes, field.start, field.end);
+    service = field === undefined ? '' : readText(bytes, field.start, field.end);
+  });
+  return service;
 }

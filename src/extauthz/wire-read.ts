@@ -155,3 +155,33 @@ export function requireUtf8(bytes: Buffer, start: number, end: number): void {
 export function readText(bytes: Buffer, start: number, end: number): string {
   return bytes.toString(isAscii(bytes, start, end) ? 'latin1' : 'utf8', start, end);
 }
+
+/** Returns false if the bytes that `read` reads are malformed. */
+export function isReadable(read: () => void): boolean {
+  try {
+    read();
+    return true;
+  } catch (error) {
+    if (error === MALFORMED) return false;
+    throw error;
+  }
+}
+
+export interface Field {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Reads a message to its end, and returns the last of its length-delimited fields with a tag. */
+export function lastField(cursor: Cursor, end: number, wanted: number): Field | undefined {
+  let field: Field | undefined;
+  while (cursor.at < end) {
+    const tag = readTag(cursor, end);
+    if (tag === wanted) {
+      const fieldEnd = readLength(cursor, end);
+      field = { start: cursor.at, end: fieldEnd };
+      cursor.at = fieldEnd;
+    } else skipField(cursor, tag, end);
+  }
+  return field;
+}

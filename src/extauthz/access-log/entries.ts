@@ -6,7 +6,7 @@
  * walk counts and skips an unreadable entry, and reads the others.
  */
 
-import { type Cursor, MALFORMED, readLength, readTag, readVarint, readWrapped, skipField } from '../wire-read.ts';
+import { type Cursor, isReadable, readLength, readTag, readVarint, readWrapped, skipField } from '../wire-read.ts';
 
 /** Field tags: number << 3 | wire type. */
 export const MESSAGE_1 = 0x0a;
@@ -47,17 +47,6 @@ function walkHttpEntries(cursor: Cursor, end: number, read: (cursor: Cursor, end
     if (!isReadable(() => read(cursor, entryEnd))) walk.unreadable++;
     // A malformed entry leaves the cursor at any offset inside it.
     cursor.at = entryEnd;
-  }
-}
-
-/** Returns false if the bytes that `read` reads are malformed. */
-export function isReadable(read: () => void): boolean {
-  try {
-    read();
-    return true;
-  } catch (error) {
-    if (error === MALFORMED) return false;
-    throw error;
   }
 }
 

@@ -1,6 +1,6 @@
 /** Reads `envoy.data.ai.v3.TokenUsage`, in which Envoy's `ai_protocol_manager` publishes the usage that it counted. */
 
-import { type Cursor, readLength, readTag, readVarint, readWrapped, skipField } from '../wire-read.ts';
+import { type Cursor, lastField, readLength, readTag, readVarint, readWrapped, skipField } from '../wire-read.ts';
 import { isCount, type UsageCount } from './usage.ts';
 
 /** The bytes of a string, which are not validated. */
@@ -41,13 +41,8 @@ const INPUT_DETAILS: ReadonlyMap<number, UsageCount> = new Map([
  * @returns undefined unless Envoy read all of the reported usage
  */
 export function readNativeUsage(cursor: Cursor, end: number): NativeUsage | undefined {
-  let usage: NativeUsage | undefined;
-  while (cursor.at < end) {
-    const tag = readTag(cursor, end);
-    if (tag === VALUE_TAG) usage = readTokenUsage(cursor, readLength(cursor, end));
-    else skipField(cursor, tag, end);
-  }
-  return usage;
+  const value = lastField(cursor, end, VALUE_TAG);
+  return value && readTokenUsage({ bytes: cursor.bytes, at: value.start }, value.end);
 }
 
 /** TokenUsage: model = 2, input_token_details = 6, extraction_status = 9, and counts. */

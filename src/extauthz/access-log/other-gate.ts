@@ -4,10 +4,18 @@
  */
 
 import { sharedRequestId } from '../../domain/client-request-id.ts';
-import { type Cursor, readLength, readTag, readText, skipField } from '../wire-read.ts';
+import {
+  type Cursor,
+  type Field,
+  isReadable,
+  lastField,
+  readLength,
+  readTag,
+  readText,
+  skipField,
+} from '../wire-read.ts';
 import {
   EXT_AUTHZ_DENIED,
-  isReadable,
   MESSAGE_1,
   MESSAGE_2,
   MESSAGE_4,
@@ -70,23 +78,4 @@ function readEntry(cursor: Cursor, end: number, found: Found): void {
   if (id === undefined || details !== EXT_AUTHZ_DENIED || (status !== UNAUTHORIZED && status !== FORBIDDEN)) return;
   const requestId = sharedRequestId(readText(cursor.bytes, id.start, id.end));
   if (requestId !== undefined) found.denied.push(requestId);
-}
-
-interface Field {
-  readonly start: number;
-  readonly end: number;
-}
-
-/** Reads a message to its end, and returns the last of its length-delimited fields with a tag. */
-function lastField(cursor: Cursor, end: number, wanted: number): Field | undefined {
-  let field: Field | undefined;
-  while (cursor.at < end) {
-    const tag = readTag(cursor, end);
-    if (tag === wanted) {
-      const fieldEnd = readLength(cursor, end);
-      field = { start: cursor.at, end: fieldEnd };
-      cursor.at = fieldEnd;
-    } else skipField(cursor, tag, end);
-  }
-  return field;
 }
