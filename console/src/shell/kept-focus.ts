@@ -9,17 +9,18 @@ const CONTROLS =
  */
 export function useKeptFocus(): void {
   useEffect(() => {
-    /** The controls of the content when one of them got the focus, and its place among them. */
+    /** The controls of the content when the focus last moved, and the place of the focus among them; -1: elsewhere. */
     let controls: readonly HTMLElement[] = [];
     let place = -1;
-    /** A dialog had the focus since. */
+    /** A dialog was open since. */
     let isCovered = false;
     const content = (): HTMLElement | null => document.getElementById('content');
     const note = ({ target }: FocusEvent): void => {
-      if (!(target instanceof HTMLElement) || content()?.contains(target) !== true) return;
+      // Dialogs and menus are outside of the root.
+      if (!(target instanceof HTMLElement) || target.closest('#root') === null) return;
+      isCovered = false;
       controls = [...(content()?.querySelectorAll<HTMLElement>(CONTROLS) ?? [])];
       place = controls.indexOf(target);
-      isCovered = false;
     };
     const isLost = (): boolean => {
       const hasDialog = document.querySelector('[role=dialog], [role=alertdialog]') !== null;
