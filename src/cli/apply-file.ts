@@ -14,6 +14,7 @@ import type { SetupDocument } from '../iam/setup/document.ts';
 import { readSetups, type Setup, type SetupError } from '../iam/setup/read.ts';
 import { meaningErrors } from './apply-meaning.ts';
 import { checkForm } from './apply-schema.ts';
+import { UsageError } from './arguments.ts';
 
 export type SetupFile =
   | {
@@ -42,7 +43,7 @@ export async function readSetupFile(file: string): Promise<SetupFile> {
   const fail = (message: string): SetupFile => ({ kind: 'invalid', errors: [fileError(name, message)] });
   let bytes: Buffer | undefined;
   try {
-    bytes = await readBounded(file, MAX_FILE_BYTES);
+    bytes = await readBounded(file);
   } catch (error) {
     return fail(readFailure(error));
   }
@@ -141,15 +142,24 @@ function parsedAt(parts: readonly Part[], i: number): Parsed | undefined {
   return part && parse(part);
 }
 
-/** Reads a file, or standard input for `-`. Returns undefined for more than `maxBytes`. */
-export async function readBounded(file: string, maxBytes: number): Promise<Buffer | undefined> {
+/** Reads the text of a file that a command names. @throws UsageError if it cannot be read, or has more than 64 MiB */
+export async function readInput(file: string): Promise<string> {
+  const bytes = await readBounded(file).catch((error: unknown) => {
+    throw new UsageError(`${file}: ${readFailure(error)}.`);
+  });
+  if (bytes === undefined) throw new UsageError(`${file} has more than ${MAX_FILE_BYTES / 1_048_576} MiB.`);
+  return bytes.toString();
+}
+
+/** Reads a file, or standard input for `-`. Returns undefined for more than 64 MiB. */
+async function readBounded(file: string): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
   const handle = file === STDIN ? undefined : await open(file);
   for await (const chunk of handle?.createReadStream() ?? process.stdin) {
     const bytes: Buffer = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
     size += bytes.length;
-    if (size > maxBytes) return undefined;
+    if (size > MAX_FILE_BYTES) return undefined;
     chunks.push(bytes);
   }
   return Buffer.concat(chunks);

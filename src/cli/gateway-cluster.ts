@@ -11,7 +11,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { readFailure } from '../config/yaml.ts';
 import { present } from '../domain/objects.ts';
 import { validatorOf } from '../http/validation.ts';
-import { readBounded } from './apply-file.ts';
+import { readInput } from './apply-file.ts';
 import { UsageError } from './arguments.ts';
 
 const MAX_BYTES = 64 * 1_048_576;
@@ -25,11 +25,7 @@ const DUMP_ADVICE =
 
 /** Reads JSON or YAML of `kubectl get … -o`. Returns the elements of each list in it. */
 export async function readDump(file: string): Promise<readonly unknown[]> {
-  const bytes = await readBounded(file, MAX_BYTES).catch((error: unknown) => {
-    throw new UsageError(`${file}: ${readFailure(error)}.`);
-  });
-  if (bytes === undefined) throw new UsageError(`The dump has more than ${MAX_BYTES / 1_048_576} MiB.`);
-  return documentsOf(bytes.toString(), file).flatMap((document) => itemsOf(document) ?? [document]);
+  return documentsOf(await readInput(file), file).flatMap((document) => itemsOf(document) ?? [document]);
 }
 
 /** The message does not quote the text. */

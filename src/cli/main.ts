@@ -92,13 +92,9 @@ function failureText(error: unknown): string {
       : `PostgreSQL answered with an error: ${withoutStatement(error)}. Check database.url.`;
   }
   if (!(error instanceof Error)) return String(error);
-  return isRejectedStatement(error)
+  return 'severity' in error
     ? `The database rejected a statement. Check that database.url names the right database and role. PostgreSQL says: ${withoutStatement(error)}`
     : error.message;
-}
-
-function isRejectedStatement(error: Error): boolean {
-  return 'severity' in error;
 }
 
 /** The query builder writes the statement before the message of an error: of a migration, that is a file. */

@@ -1,9 +1,6 @@
 /** `postern prices`: the prices of models, for the operator. */
 
-import { readFile } from 'node:fs/promises';
-import { text as readText } from 'node:stream/consumers';
 import { parseDocument } from 'yaml';
-import { readFailure } from '../config/yaml.ts';
 import { present } from '../domain/objects.ts';
 import type { PriceRule } from '../domain/records.ts';
 import { validatorOf } from '../http/validation.ts';
@@ -14,7 +11,7 @@ import { readReleaseTable } from '../iam/prices/release-table.ts';
 import { byGlob, parsePrices, priceResource } from '../iam/prices/rules.ts';
 import { newPrices } from '../iam/prices/schemas.ts';
 import { readPrices } from '../store/price-lists.ts';
-import { STDIN } from './apply-file.ts';
+import { readInput } from './apply-file.ts';
 import { printable } from './apply-plan.ts';
 import { type Arguments, UsageError } from './arguments.ts';
 import { NO_CACHE, withStore } from './with-store.ts';
@@ -89,21 +86,12 @@ const validate = validatorOf(newPrices);
 
 /** Reads a file in JSON or YAML with the members of `PUT /v1/iam/prices`. */
 async function filePrices(file: string): Promise<readonly PriceRule[]> {
-  const document = parseDocument(await textOf(file), { prettyErrors: false });
+  const document = parseDocument(await readInput(file), { prettyErrors: false });
   const [error] = document.errors;
   if (error !== undefined) throw new Error(`${file} is not valid JSON or YAML (${error.code}).`);
   const checked = validate(document.toJS({ maxAliasCount: 0 }), true);
   if (checked.kind === 'invalid') throw invalidFields(checked.errors);
   return parsePrices(checked.value.prices);
-}
-
-async function textOf(file: string): Promise<string> {
-  if (file === STDIN) return readText(process.stdin);
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    throw new Error(`${file}: ${readFailure(error)}.`);
-  }
 }
 
 function differenceOf(list: readonly PriceRule[], prices: readonly PriceRule[], replaces: boolean): readonly string[] {

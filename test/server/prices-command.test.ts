@@ -62,3 +62,8 @@ it.each([
   expect(stderr).toMatch(says);
   expect(stderr.trimEnd()).not.toContain('\n');
 });
+
+it('a file that does not exist is wrong usage, as for every command', async () => {
+  const { code, stderr } = await prices('import', join(folder, 'absent.yaml'));
+  expect([code, stderr]).toEqual([2, expect.stringContaining('absent.yaml: the file does not exist.')]);
+});
