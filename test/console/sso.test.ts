@@ -57,7 +57,7 @@ describe('signing in at a provider', () => {
     const { page, problems } = await stand.open({}, '/console/users?status=active');
     await signInAtProvider(page, 'ada');
     await account(page).waitFor();
-    expect(path(page)).toBe('/console/users?status=active');
+    await expect.poll(() => path(page)).toBe(`/console/users?status=active&tenant=${TENANT}`);
     expect(await account(page).textContent()).toContain('Ada Lovelace');
     await page.getByRole('row', { name: /Ada Lovelace/ }).waitFor();
     expect(await page.getByText('admin@localhost').count()).toBe(0);
