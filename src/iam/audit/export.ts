@@ -36,8 +36,6 @@ function json(value: unknown): string | null {
 
 const FORMATS = exportFormats<StoredAudit>(CSV_COLUMNS, auditResource);
 
-export type AuditExportFormat = keyof typeof FORMATS;
-
 /** The number of rows of one batch. */
 const BATCH = 200;
 
@@ -49,7 +47,7 @@ export async function exportAudit(
   parts: Pick<AdminParts, 'db' | 'feed' | 'now'>,
   from: ExportCaller,
   query: AuditQuery,
-  format: AuditExportFormat,
+  format: keyof typeof FORMATS,
 ): Promise<AsyncIterable<string>> {
   const filter = auditFilter(query);
   return startExport(parts, from, cursorsOf(from.caller, 'audit', query), {

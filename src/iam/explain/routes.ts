@@ -2,9 +2,9 @@
 
 import { Type } from 'typebox';
 import { Refusal } from '../../domain/errors.ts';
-import { type Answers, shows } from '../../http/answers.ts';
-import { type Answer, callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
-import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../../http/exports.ts';
+import { shows } from '../../http/answers.ts';
+import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
+import { exportableList } from '../../http/exports.ts';
 import { authorize } from '../caller/authorize.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { closed, page } from '../schema/schemas.ts';
@@ -23,32 +23,18 @@ import {
   whoCanRequest,
 } from './schemas.ts';
 import { abilitiesInBody, abilitiesInQuery, whoCan } from './who-can.ts';
-import { exportWhoCan, type WhoCanFormat } from './who-can-export.ts';
+import { exportWhoCan } from './who-can-export.ts';
 
 const paging = Type.Object({ ...page }, closed);
 
-const EXPORTS: Readonly<
-  Record<string, { readonly format: WhoCanFormat; readonly type: string; readonly file: string }>
-> = {
-  'application/x-ndjson': { format: 'ndjson', type: 'application/x-ndjson; charset=utf-8', file: 'who-can.ndjson' },
-  'text/csv': { format: 'csv', type: 'text/csv; charset=utf-8; header=present', file: 'who-can.csv' },
-};
-
-const whoCanAnswers: Answers = {
-  200: {
-    description:
-      'One page of roles, users and keys, which may be empty although there are more, or the stream that the Accept header asks for.',
-    content: {
-      [PAGES]: WhoCan,
-      'application/x-ndjson': Type.String({
-        description: `One role, user or key as JSON on each line. ${stopsEarly('an object with `object` `export_stopped`, `reason`, `detail` and `next_cursor`')}`,
-      }),
-      'text/csv': Type.String({
-        description: `A header line, then one role, user or key on each line. ${stopsEarly('`export_stopped`, the reason and the cursor')}`,
-      }),
-    },
+const whoCanList = exportableList(
+  'One page of roles, users and keys, which may be empty although there are more, or the stream that the Accept header asks for.',
+  WhoCan,
+  {
+    ndjson: 'One role, user or key as JSON on each line.',
+    csv: 'A header line, then one role, user or key on each line.',
   },
-};
+);
 
 export function explainEndpoints(parts: ExplainParts & Pick<AdminParts, 'feed' | 'now'>): readonly Endpoint[] {
   const differences = differenceRunner();
@@ -124,25 +110,21 @@ function whoCanEndpoints(parts: ExplainParts & Pick<AdminParts, 'feed' | 'now'>)
         'List the roles, users and keys of a tenant with access to a permission, a resource or both, with the reasons: in pages, or as one stream of NDJSON or CSV if the Accept header asks for it.',
       permission: 'admin:policies',
       query: whoCanQuery,
-      answers: whoCanAnswers,
-      handler: async ({ caller, again, query, header }): Promise<Answer> => {
+      answers: whoCanList.answers,
+      handler: ({ caller, again, query, header }) => {
         if (caller.everyTenant) throw new Refusal('invalid_tenant', 'Name one tenant.', { param: 'tenant_id' });
         const { tenant_id: _tenant, ...asked } = query;
-        const wanted = EXPORTS[wantedType(header('accept'), Object.keys(EXPORTS))];
-        const headers = { vary: 'accept' };
-        if (wanted === undefined) {
-          const { limit: _limit, cursor: _cursor, ...request } = asked;
-          const abilities = abilitiesInQuery(parts, request);
-          const body = await whoCan(parts, caller, request, abilities, 'roles_and_principals', asked);
-          return { status: 200, headers, body };
-        }
-        refuseLimit(asked);
-        const pieces = await exportWhoCan(parts, { caller, again }, asked, wanted.format);
-        return {
-          status: 200,
-          headers: { ...headers, 'content-disposition': `attachment; filename="${wanted.file}"` },
-          stream: { type: wanted.type, pieces, longestMs: LONGEST_EXPORT_MS },
-        };
+        return whoCanList.answer(header('accept'), asked, {
+          page: async () => {
+            const { limit: _limit, cursor: _cursor, ...request } = asked;
+            const abilities = abilitiesInQuery(parts, request);
+            return whoCan(parts, caller, request, abilities, 'roles_and_principals', asked);
+          },
+          whole: async (format) => ({
+            name: 'who-can',
+            pieces: await exportWhoCan(parts, { caller, again }, asked, format),
+          }),
+        });
       },
     }),
   ];

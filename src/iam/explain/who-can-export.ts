@@ -23,8 +23,6 @@ const CSV_COLUMNS: CsvColumns<AccessRow> = {
 
 const FORMATS = exportFormats<AccessRow>(CSV_COLUMNS, (row) => row);
 
-export type WhoCanFormat = keyof typeof FORMATS;
-
 /** The number of rows of one batch. */
 const BATCH = 200;
 const LISTED = 'roles_and_principals';
@@ -37,7 +35,7 @@ export async function exportWhoCan(
   parts: WhoCanParts & Pick<AdminParts, 'feed' | 'now'>,
   from: ExportCaller,
   query: WhoCanQuery,
-  format: WhoCanFormat,
+  format: keyof typeof FORMATS,
 ): Promise<AsyncIterable<string>> {
   const abilities = abilitiesInQuery(parts, query);
   return startExport<AccessRow>(parts, from, cursorsOf(from.caller, listedName(LISTED), query), {

@@ -14,8 +14,7 @@ const BATCH = { inOrder: 500, sorted: 2000 };
 const COLUMNS = [...SUMS, 'cost'] as const;
 
 interface UsageExport {
-  /** A month, or the first and the last day: `2026-11-01/2026-11-15`. */
-  readonly period: string;
+  readonly name: string;
   readonly pieces: AsyncIterable<string>;
 }
 
@@ -33,8 +32,9 @@ export async function exportUsage(
   const { period: month, span, key, groups, query: named } = requestedUsage(caller, query);
   const period = month ?? `${span.from}/${span.to}`;
   const cursors = cursorsOf(caller, 'usage', named);
+  const name = `usage-${period.replace('/', '_')}`;
   const start = [period, tenantLabel(caller)];
-  if (groups === undefined) return { period, pieces: totalCsv(start, await readTotal(knex, caller, span, key)) };
+  if (groups === undefined) return { name, pieces: totalCsv(start, await readTotal(knex, caller, span, key)) };
   const { group, order } = groups;
   const take = BATCH[order.member === 'id' ? 'inOrder' : 'sorted'];
   const pieces = await startExport<UsageGroupRow>(parts, from, cursors, {
@@ -48,7 +48,7 @@ export async function exportUsage(
       stopped: stoppedCsv,
     },
   });
-  return { period, pieces };
+  return { name, pieces };
 }
 
 async function* totalCsv(start: readonly string[], total: StoredSums): AsyncGenerator<string> {

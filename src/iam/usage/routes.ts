@@ -1,9 +1,8 @@
 /** Usage and limits: /v1/iam/usage, /v1/iam/usage/events, and the limits of a tenant. */
 
-import { Type } from 'typebox';
-import { type Answers, shows } from '../../http/answers.ts';
-import { type Answer, callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
-import { LONGEST_EXPORT_MS, PAGES, refuseLimit, stopsEarly, wantedType } from '../../http/exports.ts';
+import { shows } from '../../http/answers.ts';
+import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
+import { exportableList } from '../../http/exports.ts';
 import { authorize } from '../caller/authorize.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import { TenantLimits } from '../schema/tenant-limits.ts';
@@ -14,19 +13,11 @@ import type { MeteringParts } from './parts.ts';
 import { readUsage } from './read.ts';
 import { UsageEventsResult, usageCorrection, usageEvents, usageFilters, usageReport } from './schemas.ts';
 
-const CSV = 'text/csv';
-
-const usageAnswers: Answers = {
-  200: {
-    description: 'The total and one page of its parts, or all parts in the format that the Accept header asks for.',
-    content: {
-      [PAGES]: usageReport,
-      [CSV]: Type.String({
-        description: `A header line, then one row on each line: those of the grouping, or the total. ${stopsEarly('`export_stopped`, the reason and the cursor')}`,
-      }),
-    },
-  },
-};
+const usage = exportableList(
+  'The total and one page of its parts, or all parts in the format that the Accept header asks for.',
+  usageReport,
+  { csv: 'A header line, then one row on each line: those of the grouping, or the total.' },
+);
 
 export function usageEndpoints(parts: AdminParts & MeteringParts): readonly Endpoint[] {
   const history = new PriceHistory();
@@ -39,23 +30,12 @@ export function usageEndpoints(parts: AdminParts & MeteringParts): readonly Endp
         'Show the usage of a month or of a span of days: the total, and the usage by model, key, user, day or tenant. As CSV if the Accept header asks for it.',
       permission: 'usage:read',
       query: usageFilters,
-      answers: usageAnswers,
-      handler: async ({ caller, again, query, header }): Promise<Answer> => {
-        const headers = { vary: 'accept' };
-        if (wantedType(header('accept'), [CSV]) !== CSV) {
-          return { status: 200, headers, body: await readUsage(parts, caller, query) };
-        }
-        refuseLimit(query);
-        const { period, pieces } = await exportUsage(parts, { caller, again }, query);
-        return {
-          status: 200,
-          headers: {
-            ...headers,
-            'content-disposition': `attachment; filename="usage-${period.replace('/', '_')}.csv"`,
-          },
-          stream: { type: `${CSV}; charset=utf-8; header=present`, pieces, longestMs: LONGEST_EXPORT_MS },
-        };
-      },
+      answers: usage.answers,
+      handler: ({ caller, again, query, header }) =>
+        usage.answer(header('accept'), query, {
+          page: () => readUsage(parts, caller, query),
+          whole: () => exportUsage(parts, { caller, again }, query),
+        }),
     }),
     callerEndpoint({
       method: 'POST',
