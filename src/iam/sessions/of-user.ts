@@ -61,8 +61,8 @@ export async function endUserSession(
 ): Promise<void> {
   const entry = { action: 'user.end_session', target: { type: 'user', id: user }, existing: true } as const;
   await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
-    const { user: owner, allowPolicies } = await holdUser(trx, caller, user);
-    await mayActOnUser(trx, caller, owner, allowPolicies);
+    const { user: owner } = await holdUser(trx, caller, user);
+    await mayActOnUser(trx, caller, owner);
     const id = requestedId('ses', session);
     const found = orNotFound(await findActiveSession(trx, owner.id, id, idleMs(parts), 'update'), 'session');
     checkPreconditions(sessionResource(found, currentOf(caller)));
@@ -75,8 +75,8 @@ export async function endUserSession(
 export async function endUserSessions(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
   const entry = { action: 'user.end_sessions', target: { type: 'user', id }, existing: true } as const;
   return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
-    const { user, allowPolicies } = await holdUser(trx, caller, id);
-    await mayActOnUser(trx, caller, user, allowPolicies);
+    const { user } = await holdUser(trx, caller, id);
+    await mayActOnUser(trx, caller, user);
     checkPreconditions(userResource(user));
     audit.after = { ended_sessions: await endSessionsOfUser(trx, user.id) };
     return userResource(user);

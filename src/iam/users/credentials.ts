@@ -32,9 +32,9 @@ export async function startPasswordReset(
   const setup = makeOneTimeToken(parts.random);
   const entry = { action: 'user.password_reset', target: { type: 'user', id }, existing: true } as const;
   const reset = await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
-    const { user, allowPolicies } = await holdUser(trx, caller, id);
+    const { user } = await holdUser(trx, caller, id);
     if (user.source === 'local') await requireReauthentication(trx, caller, user, proof);
-    await mayActOnUser(trx, caller, user, allowPolicies);
+    await mayActOnUser(trx, caller, user);
     if (user.source !== 'local') throw invalidField('', elsewhere(user));
     checkPreconditions(userResource(user));
     const expiry = { expires_at: await putPasswordSetup(trx, user.id, setup.digest, makerOf(caller)) };

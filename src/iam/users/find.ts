@@ -9,8 +9,6 @@ import type { HeldCaller } from '../caller/hold-caller.ts';
 import { orNotFound, requestedId } from '../caller/refusals.ts';
 import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { ordersBy } from '../list/sort.ts';
-import type { PolicyRow } from '../policies/entity.ts';
-import { enabledAllowPolicies } from '../policies/queries.ts';
 import { localAdministrators, lockAdministrators } from './administrator-queries.ts';
 import { refuseWithoutAdministrator } from './checks.ts';
 import { type UserResource, type UserRow, userResource } from './entity.ts';
@@ -48,8 +46,6 @@ interface HeldUser {
   readonly user: UserRow;
   /** Throws a Refusal `last_admin` unless the platform keeps an administrator without this user. */
   readonly refuseLastAdmin: () => void;
-  /** The enabled allow policies of the user's tenant and the global ones. */
-  readonly allowPolicies: readonly PolicyRow[];
 }
 
 /**
@@ -57,37 +53,21 @@ interface HeldUser {
  * administrators that strip each other at once, the second sees what the first did.
  * @throws Refusal `not_found`
  */
-export async function holdUser(trx: Transaction, caller: HeldCaller, text: string): Promise<HeldUser> {
+export async function holdUser(trx: Transaction, { tenant }: HeldCaller, text: string): Promise<HeldUser> {
   const id = requestedId('usr', text);
-  const held = await lockedUser(trx, caller.tenant, id, lockUserUnlessHolder(trx, caller.tenant, id, ADMIN));
+  const locked = await lockUserUnlessHolder(trx, tenant, id, ADMIN);
+  const user = await existing(trx, tenant, id);
   // A user that became an administrator while this transaction waited for the row is locked as well. The wait below can
-  // then end in a
-  // deadlock, after which the transaction runs again.
-  if (held.locked && !isAdmin(held.user)) return { ...held, refuseLastAdmin: () => undefined };
+  // then end in a deadlock, after which the transaction runs again.
+  if (locked && !user.roles.includes(ADMIN)) return { user, refuseLastAdmin: () => undefined };
   await lockAdministrators(trx);
-  const admin = await lockedUser(trx, caller.tenant, id, lockUser(trx, caller.tenant, id, 'update'));
+  await lockUser(trx, tenant, id, 'update');
+  const admin = await existing(trx, tenant, id);
   const administrators = await localAdministrators(trx);
   const others = administrators.filter((administrator) => administrator.id !== id);
-  return { ...admin, refuseLastAdmin: () => refuseWithoutAdministrator(administrators, others) };
-}
-
-/** Reads the user after the statement that locks it. @throws Refusal `not_found` */
-async function lockedUser(
-  trx: Transaction,
-  tenant: TenantId,
-  id: UserId,
-  lock: Promise<boolean>,
-): Promise<Omit<HeldUser, 'refuseLastAdmin'> & { readonly locked: boolean }> {
-  const locked = await lock;
-  const user = await existing(trx, tenant, id);
-  const allowPolicies = await enabledAllowPolicies(trx, tenant);
-  return { locked, user, allowPolicies };
+  return { user: admin, refuseLastAdmin: () => refuseWithoutAdministrator(administrators, others) };
 }
 
 async function existing(q: Queryable, tenant: TenantId, id: UserId): Promise<UserRow> {
   return orNotFound(await findUser(q, tenant, id), 'user');
-}
-
-function isAdmin(user: UserRow): boolean {
-  return user.roles.includes(ADMIN);
 }

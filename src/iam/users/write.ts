@@ -111,7 +111,7 @@ export async function updateUser(
   const proof = await reauthenticate(parts, caller, id, presented);
   const entry = { action: 'user.update', target: { type: 'user', id }, existing: true } as const;
   return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
-    const { user, refuseLastAdmin, allowPolicies } = await holdUser(trx, caller, id);
+    const { user, refuseLastAdmin } = await holdUser(trx, caller, id);
     const email = changes.email === undefined ? user.email : canonicalEmail(changes.email);
     // The email address of a user of a directory does not change here.
     const setsEmail = email !== user.email && user.source !== 'ldap';
@@ -119,7 +119,7 @@ export async function updateUser(
     if (setsEmail || (identities !== undefined && identities.added.length > 0)) {
       await requireReauthentication(trx, caller, user, proof);
     }
-    await mayActOnUser(trx, caller, user, allowPolicies);
+    await mayActOnUser(trx, caller, user);
     checkPreconditions(userResource(user));
     refuseManaged(user, changes);
     if (changes.roles !== undefined) {
@@ -173,8 +173,8 @@ function refuseManaged(user: UserRow, changes: UserChanges): void {
 export async function deactivateUser(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
   const entry = { action: 'user.deactivate', target: { type: 'user', id }, existing: true } as const;
   return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
-    const { user, refuseLastAdmin, allowPolicies } = await holdUser(trx, caller, id);
-    await mayActOnUser(trx, caller, user, allowPolicies);
+    const { user, refuseLastAdmin } = await holdUser(trx, caller, id);
+    await mayActOnUser(trx, caller, user);
     refuseLastAdmin();
     checkPreconditions(userResource(user));
     if (user.status === 'active') await setUserStatus(trx, user.tenant_id, user.id, 'deactivated');
@@ -190,8 +190,8 @@ export async function deactivateUser(parts: AdminParts, caller: Caller, id: stri
 export async function activateUser(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
   const entry = { action: 'user.activate', target: { type: 'user', id }, existing: true } as const;
   return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
-    const { user, allowPolicies } = await holdUser(trx, caller, id);
-    await mayActOnUser(trx, caller, user, allowPolicies);
+    const { user } = await holdUser(trx, caller, id);
+    await mayActOnUser(trx, caller, user);
     if (user.status === 'deactivated') await reserveSeat(trx, user.tenant_id);
     checkPreconditions(userResource(user));
     if (user.status === 'deactivated') await setUserStatus(trx, user.tenant_id, user.id, 'active');
@@ -209,9 +209,9 @@ export async function activateUser(parts: AdminParts, caller: Caller, id: string
 export async function unlockUser(parts: AdminParts, caller: Caller, id: string): Promise<UserResource> {
   const entry = { action: 'user.unlock', target: { type: 'user', id }, existing: true } as const;
   return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
-    const { user, allowPolicies } = await holdUser(trx, caller, id);
+    const { user } = await holdUser(trx, caller, id);
     if (isOwnUser(caller, user.id)) throw ownUnlock();
-    await mayActOnUser(trx, caller, user, allowPolicies);
+    await mayActOnUser(trx, caller, user);
     const before = userResource(user);
     checkPreconditions(before);
     await clearFailuresOfUser(trx, user.id);
@@ -236,8 +236,8 @@ function ownUnlock(): Refusal {
 export async function deleteUser(parts: AdminParts, caller: Caller, id: string): Promise<void> {
   const entry = { action: 'user.delete', target: { type: 'user', id }, existing: true } as const;
   await change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
-    const { user, refuseLastAdmin, allowPolicies } = await holdUser(trx, caller, id);
-    await mayActOnUser(trx, caller, user, allowPolicies);
+    const { user, refuseLastAdmin } = await holdUser(trx, caller, id);
+    await mayActOnUser(trx, caller, user);
     refuseLastAdmin();
     checkPreconditions(userResource(user));
     const revoked = await revokeKeysOfUser(trx, user.tenant_id, user.id);
