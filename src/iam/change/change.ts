@@ -89,7 +89,7 @@ export function refusedTargets(
 type CheckPreconditions = (resource: object) => void;
 
 /** The input of the work of a caller's change. */
-interface ChangeWork {
+export interface ChangeWork {
   readonly trx: Transaction;
   /** The caller as it is in this transaction. */
   readonly caller: HeldCaller;

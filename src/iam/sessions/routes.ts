@@ -11,9 +11,11 @@ import { flagOf } from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';
 import { closed, countedPage } from '../schema/schemas.ts';
 import { User } from '../users/entity.ts';
+import { getUser } from '../users/find.ts';
+import { getSessionOf, listSessionsOf, type SessionParts } from './active.ts';
 import { Session } from './entity.ts';
-import { endUserSession, endUserSessions, getUserSession, listUserSessions, type UserSessionParts } from './of-user.ts';
-import { endOwnSession, endOwnSessions, getSession, listSessions } from './own.ts';
+import { endUserSession, endUserSessions } from './of-user.ts';
+import { endOwnSession, endOwnSessions, ownSession } from './own.ts';
 
 const pages = Type.Object(countedPage, closed);
 
@@ -32,7 +34,7 @@ export function ownSessionEndpoints(parts: AuthParts): readonly Endpoint[] {
       permission: 'self',
       query: pages,
       answers: shows('One page of sessions.', listOf(Session)),
-      run: ({ caller, query }) => listSessions(parts, caller, query),
+      run: ({ caller, query }) => listSessionsOf(parts, caller, ownSession(caller).userId, query),
     }),
     callerEndpoint({
       method: 'DELETE',
@@ -53,7 +55,7 @@ export function ownSessionEndpoints(parts: AuthParts): readonly Endpoint[] {
       permission: 'self',
       answers: shows('The session.', Session, ['etag']),
       refusals: ['not_found'],
-      run: ({ caller, param }) => getSession(parts, caller, param('id')),
+      run: ({ caller, param }) => getSessionOf(parts, caller, ownSession(caller).userId, param('id')),
     }),
     callerEndpoint({
       method: 'DELETE',
@@ -72,7 +74,7 @@ export function ownSessionEndpoints(parts: AuthParts): readonly Endpoint[] {
 const SESSIONS = '/v1/iam/users/:id/sessions';
 const SESSION = '/v1/iam/users/:id/sessions/:session';
 
-export function userSessionEndpoints(parts: UserSessionParts): readonly Endpoint[] {
+export function userSessionEndpoints(parts: SessionParts): readonly Endpoint[] {
   return [
     callerEndpoint({
       method: 'GET',
@@ -84,7 +86,8 @@ export function userSessionEndpoints(parts: UserSessionParts): readonly Endpoint
       query: pages,
       answers: shows('One page of sessions.', listOf(Session)),
       refusals: ['not_found'],
-      run: ({ caller, param, query }) => listUserSessions(parts, caller, param('id'), query),
+      run: async ({ caller, param, query }) =>
+        listSessionsOf(parts, caller, (await getUser(parts, caller, param('id'))).id, query),
     }),
     callerEndpoint({
       method: 'DELETE',
@@ -106,7 +109,8 @@ export function userSessionEndpoints(parts: UserSessionParts): readonly Endpoint
       permission: 'admin:users',
       answers: shows('The session.', Session, TAGGED),
       refusals: ['not_found'],
-      run: ({ caller, param }) => getUserSession(parts, caller, param('id'), param('session')),
+      run: async ({ caller, param }) =>
+        getSessionOf(parts, caller, (await getUser(parts, caller, param('id'))).id, param('session')),
     }),
     callerEndpoint({
       method: 'DELETE',

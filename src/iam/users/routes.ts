@@ -8,7 +8,7 @@ import type { ReauthenticationParts } from '../auth/reauthenticate.ts';
 import { authorize } from '../caller/authorize.ts';
 import { reachesAllTenants } from '../caller/caller.ts';
 import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/schemas.ts';
-import type { UserSessionParts } from '../sessions/of-user.ts';
+import type { SessionParts } from '../sessions/active.ts';
 import { userSessionEndpoints } from '../sessions/routes.ts';
 import { changeSeveralUsers, changeUsersOfTenants } from './change-several.ts';
 import { startPasswordReset } from './credentials.ts';
@@ -22,7 +22,7 @@ const filters = Type.Object({ ...countedPage, ...tenantFilter, sort: userOrders.
 /** Codes of changes that need the current password if the caller makes them for itself. */
 const OF_OWN_CREDENTIALS = ['reauthentication_required', 'too_many_attempts'] as const;
 
-export type UserParts = UserSessionParts & ReauthenticationParts;
+export type UserParts = SessionParts & ReauthenticationParts;
 
 const users = resourceEndpoints({
   path: '/v1/iam/users',
