@@ -374,7 +374,7 @@ describe('users', () => {
     await setManualRoles(knex, someone.id, [roleName('fire-warden')]);
     await knex('user_roles').where({ user_id: someone.id, source: 'directory' }).delete();
     expect(await shows({ role: 'fire-warden' })).toBe(true);
-    await setUserStatus(knex, someone.tenant, someone.id, 'deactivated');
+    await setUserStatus(knex, someone.tenant, [someone.id], 'deactivated');
     expect([
       await shows({ role: 'fire-warden', status: 'active' }),
       await shows({ role: 'fire-warden', status: 'deactivated' }),
@@ -437,7 +437,7 @@ describe('users', () => {
     );
     if (someone === undefined) throw new Error('nobody is there');
     const first = await knex.transaction();
-    await setUserStatus(first, someone.tenant, someone.id, 'deactivated');
+    await setUserStatus(first, someone.tenant, [someone.id], 'deactivated');
     const second = knex('user_roles').insert({ user_id: someone.id, role_name: 'late-role' });
     const given = second.then(() => undefined);
     await first.commit();

@@ -69,7 +69,7 @@ export async function changePassword(
     await asCaller(parts.db, caller, { user: userId }, async (trx) => {
       if (!(await replacePassword(trx, userId, proved.password_version, hash))) throw wrongPassword();
       const ended = await endSessionsOfUser(trx, userId, sessionId);
-      await discardPasswordSetups(trx, userId);
+      await discardPasswordSetups(trx, [userId]);
       await forgiveAttempt(trx, attempt);
       await recordSet(trx, from, 'auth.password_change', proved, ended);
     });
@@ -162,7 +162,7 @@ async function useSetup(
   from: Provenance,
 ): Promise<void> {
   if (!(await setPassword(trx, user.id, hash)) || !(await usePasswordSetup(trx, digest))) throw invalidCredential();
-  await discardPasswordSetups(trx, user.id);
+  await discardPasswordSetups(trx, [user.id]);
   const ended = await endSessionsOfUser(trx, user.id);
   await forgetAccount(trx, localSubject(user.id, user));
   await recordSet(trx, from, 'auth.password_setup', user, ended);

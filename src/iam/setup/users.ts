@@ -46,12 +46,12 @@ async function change(context: ApplyContext, before: UserRow, after: UserValues)
   await updateUserRow(trx, { id, tenant_id, email: before.email, name, department, metadata, rate_limits });
   await setManualRoles(trx, id, after.roles);
   // As in the API: the creator of a token may not have the permissions of the new roles.
-  if (after.roles.some((role) => !before.roles.includes(role))) await discardPasswordSetups(trx, id);
+  if (after.roles.some((role) => !before.roles.includes(role))) await discardPasswordSetups(trx, [id]);
   if (after.status !== before.status) {
-    await setUserStatus(trx, tenant_id, id, after.status);
+    await setUserStatus(trx, tenant_id, [id], after.status);
     if (after.status === 'deactivated') {
       await endSessionsOfUser(trx, id);
-      await discardPasswordSetups(trx, id);
+      await discardPasswordSetups(trx, [id]);
     }
     const action = after.status === 'active' ? 'user.activate' : 'user.deactivate';
     await audit(context, action, before, { before: { status: before.status }, after: { status: after.status } });

@@ -158,7 +158,7 @@ async function raise(
   if (existing === undefined) await insertFirstUser(trx, { id, email });
   await raiseToAdministrator(trx, id, hash);
   await endSessionsOfUser(trx, id);
-  await discardPasswordSetups(trx, id);
+  await discardPasswordSetups(trx, [id]);
   await forgetAccount(trx, emailSubject(email));
   await insertAudit(trx, {
     ...{ actorType: 'system', tenantId, action, targetType: 'user', targetId: id, result: 'success' },

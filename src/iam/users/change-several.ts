@@ -20,8 +20,8 @@ import { localAdministrators, lockAdministrators } from './administrator-queries
 import { refuseWithoutAdministrator, sortedRoles } from './checks.ts';
 import { rolesOfUser, type UserRow } from './entity.ts';
 import { findUsers, listUserIds, type PendingChange } from './list-queries.ts';
-import { discardPasswordSetupsOf } from './password-queries.ts';
-import { deactivateUsers, giveRole, takeRole } from './queries.ts';
+import { discardPasswordSetups } from './password-queries.ts';
+import { giveRole, setUserStatus, takeRole } from './queries.ts';
 import { MAX_CHANGED, type severalUsers, type UserChangesReport } from './several-schemas.ts';
 
 type Request = Static<typeof severalUsers>;
@@ -247,13 +247,13 @@ async function write(
   if (ids.length === 0) return;
   switch (action) {
     case 'deactivate':
-      await deactivateUsers(trx, tenant, ids);
+      await setUserStatus(trx, tenant, ids, 'deactivated');
       await endSessionsOfUsers(trx, ids);
-      return discardPasswordSetupsOf(trx, ids);
+      return discardPasswordSetups(trx, ids);
     case 'add_role':
       await giveRole(trx, ids, role);
       // The maker of a token may not be allowed to create one for a user with these roles.
-      return discardPasswordSetupsOf(trx, ids);
+      return discardPasswordSetups(trx, ids);
     case 'remove_role':
       return takeRole(trx, ids, role);
     default:

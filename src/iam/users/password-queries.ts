@@ -3,9 +3,8 @@
  * nowhere.
  */
 
-import { Fault } from '../../domain/errors.ts';
 import { type KeyId, parseId, type TenantId, type UserId } from '../../domain/ids.ts';
-import type { Queryable } from '../../store/queryable.ts';
+import { type Queryable, writtenRow } from '../../store/queryable.ts';
 import type { UserRow, UserTable } from './entity.ts';
 
 /** A user with its password's hash and the conditions of a login. */
@@ -102,8 +101,8 @@ export async function putPasswordSetup(
   maker: TokenMaker,
 ): Promise<Date> {
   const byCaller = maker.kind === 'system' ? undefined : maker;
-  await discardPasswordSetups(q, userId);
-  const [token] = await tokens(q)
+  await discardPasswordSetups(q, [userId]);
+  const written = await tokens(q)
     .insert({
       digest,
       user_id: userId,
@@ -115,16 +114,10 @@ export async function putPasswordSetup(
       maker_address: byCaller?.address ?? null,
     })
     .returning('expires_at');
-  if (token === undefined) throw new Fault('a one-time token was not stored');
-  return token.expires_at;
+  return writtenRow(written).expires_at;
 }
 
-export async function discardPasswordSetups(q: Queryable, userId: UserId): Promise<void> {
-  await tokens(q).where({ user_id: userId }).delete();
-}
-
-/** Discards the one-time tokens of several users. */
-export async function discardPasswordSetupsOf(q: Queryable, userIds: readonly UserId[]): Promise<void> {
+export async function discardPasswordSetups(q: Queryable, userIds: readonly UserId[]): Promise<void> {
   await tokens(q).whereIn('user_id', userIds).delete();
 }
 

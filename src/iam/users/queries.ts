@@ -104,12 +104,12 @@ export async function insertUser(q: Queryable, added: AddedUser, at?: DatabaseTi
     created_at: time,
     updated_at: time,
   });
-  if (roles.length > 0) await giveRoles(q, added.id, roles);
+  if (roles.length > 0) await giveRoles(q, [added.id], roles);
   if (passwordSetup !== undefined) await putPasswordSetup(q, added.id, passwordSetup.digest, passwordSetup.maker);
 }
 
-async function giveRoles(q: Queryable, id: UserId, roles: readonly RoleName[]): Promise<void> {
-  const rows = roles.map((role) => ({ user_id: id, role_name: role, source: 'manual' }));
+async function giveRoles(q: Queryable, ids: readonly UserId[], roles: readonly RoleName[]): Promise<void> {
+  const rows = ids.flatMap((id) => roles.map((role) => ({ user_id: id, role_name: role, source: 'manual' })));
   await q('user_roles').insert(rows).onConflict().ignore();
 }
 
@@ -135,31 +135,24 @@ export async function updateUserRow(
 export async function setUserStatus(
   q: Queryable,
   tenant: TenantId,
-  id: UserId,
+  ids: readonly UserId[],
   status: UserRow['status'],
 ): Promise<void> {
   await users(q)
-    .where({ tenant_id: tenant, id })
+    .where({ tenant_id: tenant })
+    .whereIn('id', ids)
     .update({ status, updated_at: q.raw('clock_timestamp()') });
 }
 
 /** Replaces the roles given by hand. Those of a directory and of issuers stay. The caller has checked the user's tenant. */
 export async function setManualRoles(q: Queryable, id: UserId, roles: readonly RoleName[]): Promise<void> {
   await q('user_roles').where({ user_id: id, source: 'manual' }).whereNotIn('role_name', roles).delete();
-  if (roles.length > 0) await giveRoles(q, id, roles);
-}
-
-export async function deactivateUsers(q: Queryable, tenant: TenantId, ids: readonly UserId[]): Promise<void> {
-  await users(q)
-    .where({ tenant_id: tenant })
-    .whereIn('id', ids)
-    .update({ status: 'deactivated', updated_at: q.raw('clock_timestamp()') });
+  if (roles.length > 0) await giveRoles(q, [id], roles);
 }
 
 /** Gives users a role by hand. The caller has checked their tenant. */
 export async function giveRole(q: Queryable, ids: readonly UserId[], role: RoleName): Promise<void> {
-  const rows = ids.map((id) => ({ user_id: id, role_name: role, source: 'manual' }));
-  await q('user_roles').insert(rows).onConflict().ignore();
+  await giveRoles(q, ids, [role]);
   await touch(q, ids);
 }
 

@@ -130,12 +130,12 @@ export async function updateUser(
       await setManualRoles(trx, user.id, roles);
       // The maker of a token may not be allowed to create one for a user with these roles.
       if (gained.length > 0) {
-        await discardPasswordSetups(trx, user.id);
+        await discardPasswordSetups(trx, [user.id]);
         await (await applyingBudgets(trx, user.tenant_id)).refuseManyOfUser(user.id);
       }
     }
     // A token may have been sent to the former address.
-    if (setsEmail) await discardPasswordSetups(trx, user.id);
+    if (setsEmail) await discardPasswordSetups(trx, [user.id]);
     if (identities !== undefined) await writeIdentities(trx, caller, user.id, identities);
     const columns = {
       id: user.id,
@@ -177,9 +177,9 @@ export async function deactivateUser(parts: AdminParts, caller: Caller, id: stri
     await mayActOnUser(trx, caller, user);
     refuseLastAdmin();
     checkPreconditions(userResource(user));
-    if (user.status === 'active') await setUserStatus(trx, user.tenant_id, user.id, 'deactivated');
+    if (user.status === 'active') await setUserStatus(trx, user.tenant_id, [user.id], 'deactivated');
     await endSessionsOfUser(trx, user.id);
-    await discardPasswordSetups(trx, user.id);
+    await discardPasswordSetups(trx, [user.id]);
     audit.before = { status: user.status };
     audit.after = { status: 'deactivated' };
     return shown(trx, user);
@@ -194,7 +194,7 @@ export async function activateUser(parts: AdminParts, caller: Caller, id: string
     await mayActOnUser(trx, caller, user);
     if (user.status === 'deactivated') await reserveSeat(trx, user.tenant_id);
     checkPreconditions(userResource(user));
-    if (user.status === 'deactivated') await setUserStatus(trx, user.tenant_id, user.id, 'active');
+    if (user.status === 'deactivated') await setUserStatus(trx, user.tenant_id, [user.id], 'active');
     audit.before = { status: user.status };
     audit.after = { status: 'active' };
     return shown(trx, user);
