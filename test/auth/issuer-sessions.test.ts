@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type IssuerId, type KeyId, makeId, type SessionId, type TenantId, type UserId } from '../../src/domain/ids.ts';
 import { endSessionsOfIssuer } from '../../src/iam/issuers/reference-queries.ts';
 import { beginIssuerSession, type SessionOwner } from '../../src/iam/sessions/issuer-session-queries.ts';
-import { endSessionsOfKey, MAX_SESSIONS } from '../../src/iam/sessions/queries.ts';
+import { endSessions, MAX_SESSIONS } from '../../src/iam/sessions/queries.ts';
 import { transaction } from '../../src/store/transaction.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { addPerson } from './people.ts';
@@ -140,6 +140,6 @@ test.each([
 test('the sessions of a key end together, and those of others stay', async () => {
   await begin(ofKey());
   const other = await begin(ofUser());
-  expect(await endSessionsOfKey(database.db.knex, key)).toBe(1);
+  expect(await endSessions(database.db.knex, { api_key_id: key })).toBe(1);
   expect(await activeSessions()).toEqual([other]);
 });

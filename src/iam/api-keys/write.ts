@@ -12,7 +12,7 @@ import type { HeldCaller } from '../caller/hold-caller.ts';
 import { invalidField, tenantGone } from '../caller/refusals.ts';
 import { type AuditDraft, change, recorded } from '../change/change.ts';
 import { revealOnce } from '../change/idempotency.ts';
-import { endSessionsOfKey } from '../sessions/queries.ts';
+import { endSessions } from '../sessions/queries.ts';
 import { lockTenant, shareTenantNow } from '../tenants/queries.ts';
 import { findUser, lockUser } from '../users/queries.ts';
 import {
@@ -137,7 +137,7 @@ export async function updateKey(
     const proof = await changedProof(trx, caller, key, request.proof);
     if (proof !== undefined) {
       await mayProveAgain(trx, caller, changes);
-      await endSessionsOfKey(trx, key.id);
+      await endSessions(trx, { api_key_id: key.id });
     }
     await refuseFaster(trx, caller, key, changes);
     const revives = isExpired(key, caller.nowMs) && !isExpired(changes, caller.nowMs);

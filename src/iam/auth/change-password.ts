@@ -10,7 +10,7 @@ import { asCaller } from '../caller/hold-caller.ts';
 import { invalidField } from '../caller/refusals.ts';
 import { applyHere } from '../change/change.ts';
 import { ownSession } from '../sessions/own.ts';
-import { endSessionsOfUser } from '../sessions/queries.ts';
+import { endSessions } from '../sessions/queries.ts';
 import { type MakerRefusal, makerRefusal } from '../users/maker.ts';
 import {
   discardPasswordSetups,
@@ -68,7 +68,7 @@ export async function changePassword(
     const hash = await afterProof(parts.db.knex, attempt, () => parts.passwords.hash(change.newPassword));
     await asCaller(parts.db, caller, { user: userId }, async (trx) => {
       if (!(await replacePassword(trx, userId, proved.password_version, hash))) throw wrongPassword();
-      const ended = await endSessionsOfUser(trx, userId, sessionId);
+      const ended = await endSessions(trx, { user_id: userId }, sessionId);
       await discardPasswordSetups(trx, [userId]);
       await forgiveAttempt(trx, attempt);
       await recordSet(trx, from, 'auth.password_change', proved, ended);
@@ -163,7 +163,7 @@ async function useSetup(
 ): Promise<void> {
   if (!(await setPassword(trx, user.id, hash)) || !(await usePasswordSetup(trx, digest))) throw invalidCredential();
   await discardPasswordSetups(trx, [user.id]);
-  const ended = await endSessionsOfUser(trx, user.id);
+  const ended = await endSessions(trx, { user_id: user.id });
   await forgetAccount(trx, localSubject(user.id, user));
   await recordSet(trx, from, 'auth.password_setup', user, ended);
 }

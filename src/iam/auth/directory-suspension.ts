@@ -11,7 +11,7 @@ import { insertAudit } from '../../store/audit-rows.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { holdAlone } from '../caller/queries.ts';
 import { lockRemovals, type RemovalCounts } from '../directory/queries.ts';
-import { endSessionsOfUser } from '../sessions/queries.ts';
+import { endSessions } from '../sessions/queries.ts';
 import {
   type DirectoryIdentity,
   findDirectoryUser,
@@ -94,13 +94,13 @@ export async function suspend(
   const { id, tenantId } = user;
   if (user.suspension === suspension && user.roles.length === 0) {
     await noteDirectoryCheck(trx, id);
-    return { id, sessionsEnded: await endSessionsOfUser(trx, id), changed: false };
+    return { id, sessionsEnded: await endSessions(trx, { user_id: id }), changed: false };
   }
   if (user.suspension === null && removals !== undefined && !isBelievable(removals)) throw tooMany(identity.directory);
   const before = await resource(trx, tenantId, id);
   await suspendDirectoryUser(trx, id, suspension);
   await giveDirectoryRoles(trx, id, []);
-  const sessionsEnded = await endSessionsOfUser(trx, id);
+  const sessionsEnded = await endSessions(trx, { user_id: id });
   const after = await resource(trx, tenantId, id);
   await insertAudit(trx, {
     ...bySystem(from, after),

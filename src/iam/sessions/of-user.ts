@@ -6,7 +6,7 @@ import { change } from '../change/change.ts';
 import { type UserResource, userResource } from '../users/entity.ts';
 import { holdUser } from '../users/find.ts';
 import { endSessionOf, type SessionParts } from './active.ts';
-import { endSessionsOfUser } from './queries.ts';
+import { endSessions } from './queries.ts';
 
 /** @throws Refusal `not_found`, `escalation` */
 export async function endUserSession(
@@ -31,7 +31,7 @@ export async function endUserSessions(parts: AdminParts, caller: Caller, id: str
     const { user } = await holdUser(trx, caller, id);
     await mayActOnUser(trx, caller, user);
     checkPreconditions(userResource(user));
-    audit.after = { ended_sessions: await endSessionsOfUser(trx, user.id) };
+    audit.after = { ended_sessions: await endSessions(trx, { user_id: user.id }) };
     return userResource(user);
   });
 }

@@ -11,7 +11,7 @@ import type { Caller } from '../caller/caller.ts';
 import { mustExchange } from '../caller/refusals.ts';
 import { change } from '../change/change.ts';
 import { endSessionOf } from './active.ts';
-import { endSessionsOfUser } from './queries.ts';
+import { endSessions } from './queries.ts';
 
 interface OwnSession {
   readonly userId: UserId;
@@ -65,6 +65,6 @@ export async function endOwnSessions(
   const entry = { action: 'auth.end_sessions', target: { type: 'user', id: userId }, existing: true } as const;
   await change(parts, caller, entry, async ({ trx, audit }) => {
     audit.tenant = tenantId;
-    audit.after = { sessions_ended: await endSessionsOfUser(trx, userId, own ? undefined : sessionId) };
+    audit.after = { sessions_ended: await endSessions(trx, { user_id: userId }, own ? undefined : sessionId) };
   });
 }

@@ -248,31 +248,22 @@ export async function endSession(q: Queryable, id: SessionId): Promise<boolean> 
 }
 
 /**
- * Ends all sessions of a user except `except`, and returns their number. Expired sessions stay as they are, because a
- * user may have any number of them.
+ * Ends the sessions of a user, of a user by tokens of an issuer, or of a key without a secret, all except `except`. The
+ * transaction must have locked the user or the key. Expired sessions stay as they are, because a user may have any
+ * number of them.
+ * @returns their number
  */
-export async function endSessionsOfUser(q: Queryable, userId: UserId, except?: SessionId): Promise<number> {
-  return endAll(
-    q,
-    sessions(q)
-      .where({ user_id: userId })
-      .whereRaw('id <> ?', [except ?? '']),
-  );
+export async function endSessions(
+  q: Queryable,
+  of: { readonly user_id: UserId; readonly issuer_id?: IssuerId } | { readonly api_key_id: KeyId },
+  except: SessionId | '' = '',
+): Promise<number> {
+  return endAll(q, sessions(q).where(of).whereRaw('id <> ?', [except]));
 }
 
-/** Ends the sessions of several users, like `endSessionsOfUser`. */
+/** Ends the sessions of several users, like `endSessions`. */
 export async function endSessionsOfUsers(q: Queryable, userIds: readonly UserId[]): Promise<void> {
   await endAll(q, sessions(q).whereIn('user_id', userIds));
-}
-
-/** Ends the sessions of a user that began with a token of the issuer. The transaction must have locked the user. */
-export async function endSessionsOfUserAndIssuer(q: Queryable, userId: UserId, issuerId: IssuerId): Promise<number> {
-  return endAll(q, sessions(q).where({ user_id: userId, issuer_id: issuerId }));
-}
-
-/** Ends the sessions of a key without a secret. The transaction must have locked the key. */
-export async function endSessionsOfKey(q: Queryable, keyId: KeyId): Promise<number> {
-  return endAll(q, sessions(q).where({ api_key_id: keyId }));
 }
 
 async function endAll(q: Queryable, of: ReturnType<typeof sessions>): Promise<number> {

@@ -3,7 +3,7 @@
 import { Fault } from '../../domain/errors.ts';
 import { makeId, type TenantId } from '../../domain/ids.ts';
 import { revokeKeysOfUser } from '../api-keys/queries.ts';
-import { endSessionsOfUser } from '../sessions/queries.ts';
+import { endSessions } from '../sessions/queries.ts';
 import { type UserRow, userResource } from '../users/entity.ts';
 import { discardPasswordSetups } from '../users/password-queries.ts';
 import { deleteUserRow, findUser, setManualRoles, setUserStatus, updateUserRow } from '../users/queries.ts';
@@ -50,7 +50,7 @@ async function change(context: ApplyContext, before: UserRow, after: UserValues)
   if (after.status !== before.status) {
     await setUserStatus(trx, tenant_id, [id], after.status);
     if (after.status === 'deactivated') {
-      await endSessionsOfUser(trx, id);
+      await endSessions(trx, { user_id: id });
       await discardPasswordSetups(trx, [id]);
     }
     const action = after.status === 'active' ? 'user.activate' : 'user.deactivate';
@@ -65,7 +65,7 @@ async function change(context: ApplyContext, before: UserRow, after: UserValues)
 
 /** Ends the sessions, revokes the keys and deletes the user. The email address is then free. */
 async function remove(context: ApplyContext, user: UserRow): Promise<void> {
-  await endSessionsOfUser(context.trx, user.id);
+  await endSessions(context.trx, { user_id: user.id });
   const revoked = await revokeKeysOfUser(context.trx, user.tenant_id, user.id);
   await deleteUserRow(context.trx, user.tenant_id, user.id);
   await audit(context, 'user.delete', user, { before: userResource(user), after: { revoked_keys: revoked } });

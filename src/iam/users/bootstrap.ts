@@ -9,7 +9,7 @@ import { transaction } from '../../store/transaction.ts';
 import { emailSubject } from '../auth/login.ts';
 import { forgetAccount } from '../auth/throttle.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { endSessionsOfUser } from '../sessions/queries.ts';
+import { endSessions } from '../sessions/queries.ts';
 import {
   ensureDefaultTenant,
   hasLocalAdministrator,
@@ -157,7 +157,7 @@ async function raise(
   const id = existing?.id ?? makeId('usr', parts.now(), parts.random(10));
   if (existing === undefined) await insertFirstUser(trx, { id, email });
   await raiseToAdministrator(trx, id, hash);
-  await endSessionsOfUser(trx, id);
+  await endSessions(trx, { user_id: id });
   await discardPasswordSetups(trx, [id]);
   await forgetAccount(trx, emailSubject(email));
   await insertAudit(trx, {

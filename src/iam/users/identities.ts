@@ -11,7 +11,7 @@ import type { HeldCaller } from '../caller/hold-caller.ts';
 import { throwIfInvalid } from '../caller/refusals.ts';
 import { holdIssuerByName, type StoredIssuer } from '../issuers/queries.ts';
 import { rolesOfMapping } from '../issuers/users.ts';
-import { endSessionsOfUserAndIssuer } from '../sessions/queries.ts';
+import { endSessions } from '../sessions/queries.ts';
 import type { IdentityRequest } from './entity.ts';
 import {
   findSubject,
@@ -92,7 +92,8 @@ export async function writeIdentities(
   await mayGiveRoles(trx, caller, mapped);
   for (const identity of removed) await unlinkSubject(trx, user, identity);
   if (removed.length > 0) await takeOrphanedIssuerRoles(trx, user);
-  for (const id of new Set(removed.map(({ issuerId }) => issuerId))) await endSessionsOfUserAndIssuer(trx, user, id);
+  const issuers = new Set(removed.map(({ issuerId }) => issuerId));
+  for (const id of issuers) await endSessions(trx, { user_id: user, issuer_id: id });
   for (const identity of added) {
     await lockIdentity(trx, identity);
     if ((await findSubject(trx, identity))?.user !== undefined) throw taken(identity);

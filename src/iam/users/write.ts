@@ -26,7 +26,7 @@ import { orNotFound, throwIfInvalid } from '../caller/refusals.ts';
 import { change, recorded } from '../change/change.ts';
 import { revealOnce } from '../change/idempotency.ts';
 import { rateLimitErrors, storedRateLimits } from '../schema/rate-limits.ts';
-import { endSessionsOfUser } from '../sessions/queries.ts';
+import { endSessions } from '../sessions/queries.ts';
 import { canonicalEmail, knownRoles, reserveSeat, withUniqueEmail } from './checks.ts';
 import {
   type CreatedUser,
@@ -178,7 +178,7 @@ export async function deactivateUser(parts: AdminParts, caller: Caller, id: stri
     refuseLastAdmin();
     checkPreconditions(userResource(user));
     if (user.status === 'active') await setUserStatus(trx, user.tenant_id, [user.id], 'deactivated');
-    await endSessionsOfUser(trx, user.id);
+    await endSessions(trx, { user_id: user.id });
     await discardPasswordSetups(trx, [user.id]);
     audit.before = { status: user.status };
     audit.after = { status: 'deactivated' };
@@ -241,7 +241,7 @@ export async function deleteUser(parts: AdminParts, caller: Caller, id: string):
     refuseLastAdmin();
     checkPreconditions(userResource(user));
     const revoked = await revokeKeysOfUser(trx, user.tenant_id, user.id);
-    await endSessionsOfUser(trx, user.id);
+    await endSessions(trx, { user_id: user.id });
     await deleteUserRow(trx, user.tenant_id, user.id);
     audit.before = userResource(user);
     audit.after = { revoked_keys: revoked };
