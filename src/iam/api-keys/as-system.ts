@@ -63,7 +63,7 @@ export async function renewKeyAsSystem(
   await changeKey(parts, tenant, 'rotate', id, async (trx, audit) => {
     const held = await shareTenantNow(trx, tenant);
     if (held === undefined) throw tenantGone();
-    const key = orNotFound(await lockKey(trx, tenant, id), 'key');
+    const key = orNotFound(await lockKey(trx, tenant, id, 'update'), 'key');
     const expiry = requestedExpiry(changes, parts.now());
     await replaceColumns(trx, key, {
       ...requestedColumns(changes, key),
@@ -78,7 +78,7 @@ export async function renewKeyAsSystem(
 /** @throws Refusal `not_found` */
 export function revokeKeyAsSystem(parts: AdminParts, tenant: TenantId, id: KeyId): Promise<void> {
   return changeKey(parts, tenant, 'revoke', id, async (trx, audit) => {
-    const key = orNotFound(await lockKey(trx, tenant, id), 'key');
+    const key = orNotFound(await lockKey(trx, tenant, id, 'update'), 'key');
     audit.before = keyResource(key, parts.now());
     audit.after = keyResource(key.revoked_at === null ? await markRevoked(trx, key) : key, parts.now());
   });

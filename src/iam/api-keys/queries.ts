@@ -1,6 +1,6 @@
 /** Reads and writes API keys. Lists and searches are in list-queries.ts. */
 
-import { Fault } from '../../domain/errors.ts';
+import type { Knex } from 'knex';
 import {
   type IssuerId,
   type KeyDigest,
@@ -12,7 +12,7 @@ import {
 import type { ClaimRule } from '../../domain/records.ts';
 import type { makeApiKey } from '../../identity/api-keys.ts';
 import { scopeBinding, scopeCondition, type TenantScope, within } from '../../store/paging.ts';
-import { jsonb, type Queryable } from '../../store/queryable.ts';
+import { jsonb, type Queryable, writtenRow } from '../../store/queryable.ts';
 import type { DatabaseTime } from '../../store/time.ts';
 import { rememberDigest } from '../explain/ended-queries.ts';
 import { columnsOf } from '../schema/entity.ts';
@@ -44,14 +44,15 @@ export async function findKey(q: Queryable, tenant: TenantId, id: KeyId): Promis
   return keys(q).where({ tenant_id: tenant, id }).first(keyRowColumns(q));
 }
 
-/** Locks the key until the transaction ends. */
-export async function lockKey(q: Queryable, tenant: TenantId, id: KeyId): Promise<KeyRow | undefined> {
-  return keys(q).where({ tenant_id: tenant, id }).forUpdate().first(keyRowColumns(q));
-}
-
-/** Locks the key against changes until the transaction ends. */
-export async function shareKey(q: Queryable, tenant: TenantId, id: KeyId): Promise<KeyRow | undefined> {
-  return keys(q).where({ tenant_id: tenant, id }).forShare().first(keyRowColumns(q));
+/** Locks the key until the transaction ends: `share` against changes, `update` against every other lock. */
+export async function lockKey(
+  q: Queryable,
+  tenant: TenantId,
+  id: KeyId,
+  mode: 'update' | 'share',
+): Promise<KeyRow | undefined> {
+  const key = keys(q).where({ tenant_id: tenant, id });
+  return (mode === 'update' ? key.forUpdate() : key.forShare()).first(keyRowColumns(q));
 }
 
 /** Returns the digest of a key in the scope, for an explanation that evaluates the key as if a client had sent it. */
@@ -150,7 +151,7 @@ export async function insertNewKeys(q: Queryable, added: readonly NewKeyRow[]): 
 
 /** Inserts a key with a new secret. */
 export async function insertKey(q: Queryable, key: NewKeyRow): Promise<KeyRow> {
-  return written((await insertNewKeys(q, [key]))[0]);
+  return writtenRow(await insertNewKeys(q, [key]));
 }
 
 /** The tokens that prove a key, in the stored form. */
@@ -176,65 +177,49 @@ function proofColumns(proof: StoredProof | undefined) {
  */
 export async function replaceColumns(
   q: Queryable,
-  { id, tenant_id }: KeyRef,
+  key: KeyRef,
   { rate_limits, ...columns }: RequestedColumns & Pick<KeyRow, 'expires_at'>,
   proof?: StoredProof,
 ): Promise<KeyRow> {
-  const [row] = await keys(q)
-    .where({ tenant_id, id })
-    .update({
-      ...columns,
-      ...proofColumns(proof),
-      rate_limits: jsonb(q, rate_limits),
-      updated_at: q.raw('clock_timestamp()'),
-    })
-    .returning<KeyRow[]>(keyRowColumns(q));
-  return written(row);
+  return updateKey(q, key, { ...columns, ...proofColumns(proof), rate_limits: jsonb(q, rate_limits) });
 }
 
 /** Gives a locked key a new secret. The old one works until `previousUntil`; null = it stops working at once. */
 export async function replaceSecret(
   q: Queryable,
-  { id, tenant_id }: KeyRef,
+  key: KeyRef,
   { digest, prefix, lastFour }: ReturnType<typeof makeApiKey>,
   previousUntil: Date | null,
 ): Promise<KeyRow> {
-  await rememberDigest(q, id, previousUntil);
-  const [row] = await keys(q)
-    .where({ tenant_id, id })
-    .update({
-      digest: bytesOf(digest),
-      prefix,
-      last_four: lastFour,
-      imported: false,
-      previous_digest: previousUntil === null ? null : q.raw('digest'),
-      previous_until: previousUntil,
-      updated_at: q.raw('clock_timestamp()'),
-    })
-    .returning<KeyRow[]>(keyRowColumns(q));
-  return written(row);
+  await rememberDigest(q, key.id, previousUntil);
+  return updateKey(q, key, {
+    digest: bytesOf(digest),
+    prefix,
+    last_four: lastFour,
+    imported: false,
+    previous_digest: previousUntil === null ? null : q.raw('digest'),
+    previous_until: previousUntil,
+  });
 }
 
 /** Disables a locked key, or enables it. */
-export async function setKeyDisabled(q: Queryable, { id, tenant_id }: KeyRef, disabled: boolean): Promise<KeyRow> {
-  const [row] = await keys(q)
+export async function setKeyDisabled(q: Queryable, key: KeyRef, disabled: boolean): Promise<KeyRow> {
+  return updateKey(q, key, { disabled_at: disabled ? q.raw('clock_timestamp()') : null });
+}
+
+type WrittenColumns = { readonly [Name in keyof KeyTable]?: KeyTable[Name] | Knex.Raw };
+
+async function updateKey(q: Queryable, { id, tenant_id }: KeyRef, columns: WrittenColumns): Promise<KeyRow> {
+  const rows = await keys(q)
     .where({ tenant_id, id })
-    .update({
-      disabled_at: disabled ? q.raw('clock_timestamp()') : null,
-      updated_at: q.raw('clock_timestamp()'),
-    })
+    .update({ ...columns, updated_at: q.raw('clock_timestamp()') })
     .returning<KeyRow[]>(keyRowColumns(q));
-  return written(row);
+  return writtenRow(rows);
 }
 
 /** Revokes a locked key that is not revoked. The previous digest of a rotation stops working as well. */
 export async function markRevoked(q: Queryable, { id, tenant_id }: KeyRef): Promise<KeyRow> {
-  return written((await revokeKeys(q, tenant_id, [id]))[0]);
-}
-
-function written(row: KeyRow | undefined): KeyRow {
-  if (row === undefined) throw new Fault('a statement returned no row for a key that it writes');
-  return row;
+  return writtenRow(await revokeKeys(q, tenant_id, [id]));
 }
 
 /** Revokes those of the keys that are not revoked, and returns them after the change, by id. */

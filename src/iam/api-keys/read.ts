@@ -89,7 +89,7 @@ export async function readKey(parts: AdminParts, caller: Caller, text: string): 
  */
 export async function holdKey(trx: Transaction, caller: HeldCaller, text: string): Promise<KeyRow> {
   const id = parseId('key', text);
-  return admitted(caller, id && (await lockKey(trx, caller.tenant, id)));
+  return admitted(caller, id && (await lockKey(trx, caller.tenant, id, 'update')));
 }
 
 /** Checks the permission first: a caller without it gets the same refusal, whether or not the key exists. */

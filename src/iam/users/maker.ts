@@ -13,7 +13,7 @@ import type { RequestId, RoleName, TenantId, UserId } from '../../domain/ids.ts'
 import { ADMIN } from '../../domain/roles.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { isExpired, type KeyRow } from '../api-keys/entity.ts';
-import { findKey, shareKey } from '../api-keys/queries.ts';
+import { findKey, lockKey } from '../api-keys/queries.ts';
 import { authorize } from '../caller/authorize.ts';
 import type { Caller } from '../caller/caller.ts';
 import { mayActOnUser } from '../caller/escalation.ts';
@@ -100,7 +100,7 @@ async function provedMaker(
       principal: { kind: 'user', id: user.id, tenantId, roles, platformAdmin, sessionId: undefined },
     };
   }
-  const key = await shareKey(trx, tenantId, maker.id);
+  const key = await lockKey(trx, tenantId, maker.id, 'share');
   if (key === undefined) return refused('maker_missing');
   if (key.revoked_at !== null) return refused('maker_revoked');
   if (key.disabled_at !== null) return refused('maker_disabled');
