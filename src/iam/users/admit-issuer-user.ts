@@ -83,12 +83,13 @@ export class IssuerUserProvisioning implements IssuerUserAdmission {
     const identity = { issuerId: person.issuer.id, subject: person.subject };
     const found = accepting(await findSubject(trx, identity), person, iatMs);
     if (found === undefined) return refused('no_principal');
-    if (found.user !== undefined) return update(trx, identity, found, found.user, person);
+    if (found.user !== null) return update(trx, identity, found, found.user, person);
     if (!mayCreate(found, iatMs)) return refused('no_principal');
     await lockIdentity(trx, identity);
     const current = accepting(await findSubject(trx, identity), person, iatMs);
-    if (current?.user !== undefined) return update(trx, identity, current, current.user, person);
-    if (current === undefined || !mayCreate(current, iatMs)) return refused('no_principal');
+    if (current === undefined) return refused('no_principal');
+    if (current.user !== null) return update(trx, identity, current, current.user, person);
+    if (!mayCreate(current, iatMs)) return refused('no_principal');
     return this.#create(trx, identity, person);
   }
 
@@ -148,11 +149,11 @@ function accepting(
   iatMs: number,
 ): SubjectState | undefined {
   if (state === undefined || !state.provesUsers || state.tenantId !== issuer.tenantId) return undefined;
-  return state.revokedBeforeMs === undefined || iatMs >= state.revokedBeforeMs ? state : undefined;
+  return state.revokedBeforeMs === null || iatMs >= state.revokedBeforeMs ? state : undefined;
 }
 
 function mayCreate({ creates, usersSinceMs }: SubjectState, iatMs: number): boolean {
-  return creates && (usersSinceMs === undefined || iatMs >= usersSinceMs);
+  return creates && (usersSinceMs === null || iatMs >= usersSinceMs);
 }
 
 /** Replaces the roles of a linked user if the token is the newest. A deactivated user stays as it is. */
@@ -169,7 +170,7 @@ async function update(
   await holdAlone(trx, state.tenantId, user.id);
   await holdLinkedUser(trx, user.id);
   const current = accepting(await findSubject(trx, identity), person, iatMs);
-  if (current?.user === undefined || current.user.id !== user.id) return refused('no_principal');
+  if (current?.user?.id !== user.id) return refused('no_principal');
   if (!isDue(current, current.user, iatMs)) return { kind: 'admitted' };
   // A token of another subject of the same user may be newer.
   if (iatMs > (current.user.newestRolesAsOfMs ?? Number.NEGATIVE_INFINITY)) {
@@ -180,8 +181,8 @@ async function update(
 }
 
 function isDue({ usersSinceMs }: SubjectState, { active, rolesAsOfMs }: LinkedUser, iatMs: number): boolean {
-  if (!active || (usersSinceMs !== undefined && iatMs < usersSinceMs)) return false;
-  return rolesAsOfMs === undefined || iatMs > rolesAsOfMs;
+  if (!active || (usersSinceMs !== null && iatMs < usersSinceMs)) return false;
+  return rolesAsOfMs === null || iatMs > rolesAsOfMs;
 }
 
 async function replaceRoles(

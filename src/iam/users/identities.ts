@@ -96,7 +96,7 @@ export async function writeIdentities(
   for (const id of issuers) await endSessions(trx, { user_id: user, issuer_id: id });
   for (const identity of added) {
     await lockIdentity(trx, identity);
-    if ((await findSubject(trx, identity))?.user !== undefined) throw taken(identity);
+    if ((await findSubject(trx, identity))?.user) throw taken(identity);
     await linkSubject(trx, user, identity);
   }
 }

@@ -17,10 +17,10 @@ export interface SubjectState {
   readonly provesUsers: boolean;
   /** True if the first token of a subject creates its user. */
   readonly creates: boolean;
-  /** Milliseconds since the epoch, as all times here; undefined = none. */
-  readonly revokedBeforeMs: number | undefined;
-  readonly usersSinceMs: number | undefined;
-  readonly user: LinkedUser | undefined;
+  /** Milliseconds since the epoch, as all times here; null = none. */
+  readonly revokedBeforeMs: number | null;
+  readonly usersSinceMs: number | null;
+  readonly user: LinkedUser | null;
 }
 
 export interface LinkedUser {
@@ -28,22 +28,9 @@ export interface LinkedUser {
   /** False for a deactivated user, and for one whom its directory suspends. */
   readonly active: boolean;
   /** The newest `iat` of a token of this subject, and of all subjects of the issuer that the user is linked to. */
-  readonly rolesAsOfMs: number | undefined;
-  readonly newestRolesAsOfMs: number | undefined;
+  readonly rolesAsOfMs: number | null;
+  readonly newestRolesAsOfMs: number | null;
   /** Given by the mapping of the issuer, sorted. */
-  readonly roles: readonly RoleName[];
-}
-
-interface StateRow {
-  readonly tenant_id: TenantId;
-  readonly proves_users: boolean;
-  readonly creates: boolean;
-  readonly revoked_before_ms: number | null;
-  readonly users_since_ms: number | null;
-  readonly user_id: UserId | null;
-  readonly active: boolean | null;
-  readonly roles_as_of_ms: number | null;
-  readonly newest_ms: number | null;
   readonly roles: readonly RoleName[];
 }
 
@@ -58,13 +45,14 @@ const timeOf = (position: number): string => `to_timestamp($${position}::float8 
 const STATEMENTS = {
   find: {
     name: 'find_issuer_subject',
-    text: `select i.tenant_id, i.enabled and i.users is not null as proves_users,
+    text: `select i.tenant_id as "tenantId", i.enabled and i.users is not null as "provesUsers",
         coalesce((i.users ->> 'create')::boolean, false) as creates,
-        ${ms('i.revoked_before')} as revoked_before_ms, ${ms('i.users_since')} as users_since_ms,
-        l.user_id, u.status = 'active' and u.directory_suspension is null as active, ${ms('l.roles_as_of')} as roles_as_of_ms,
-        (select ${ms('max(o.roles_as_of)')} from user_identities o where o.user_id = l.user_id and o.issuer_id = i.id) as newest_ms,
-        array(select r.role_name from user_roles r where r.user_id = l.user_id and r.source = 'issuer:' || i.id
-          order by r.role_name collate "C") as roles
+        ${ms('i.revoked_before')} as "revokedBeforeMs", ${ms('i.users_since')} as "usersSinceMs",
+        case when u.id is not null then json_build_object('id', u.id,
+          'active', u.status = 'active' and u.directory_suspension is null, 'rolesAsOfMs', ${ms('l.roles_as_of')},
+          'newestRolesAsOfMs', (select ${ms('max(o.roles_as_of)')} from user_identities o where o.user_id = u.id and o.issuer_id = i.id),
+          'roles', array(select r.role_name from user_roles r where r.user_id = u.id and r.source = 'issuer:' || i.id
+            order by r.role_name collate "C")) end as "user"
       from issuers i left join user_identities l on l.issuer_id = i.id and l.subject = $2 left join users u on u.id = l.user_id
       where i.id = $1`,
   },
@@ -119,26 +107,8 @@ export async function findSubject(
   q: Queryable,
   { issuerId, subject }: IssuerIdentity,
 ): Promise<SubjectState | undefined> {
-  const [row] = await runPrepared<StateRow>(q, STATEMENTS.find, [issuerId, subject]);
-  return (
-    row && {
-      tenantId: row.tenant_id,
-      provesUsers: row.proves_users,
-      creates: row.creates,
-      revokedBeforeMs: row.revoked_before_ms ?? undefined,
-      usersSinceMs: row.users_since_ms ?? undefined,
-      user:
-        row.user_id === null
-          ? undefined
-          : {
-              id: row.user_id,
-              active: row.active === true,
-              rolesAsOfMs: row.roles_as_of_ms ?? undefined,
-              newestRolesAsOfMs: row.newest_ms ?? undefined,
-              roles: row.roles,
-            },
-    }
-  );
+  const [state] = await runPrepared<SubjectState>(q, STATEMENTS.find, [issuerId, subject]);
+  return state;
 }
 
 /**
