@@ -17,7 +17,7 @@ import { emailsOfUsers, usersOfEmails } from '../users/queries.ts';
 import type { ApplyContext, PlannedAction } from './action.ts';
 import type { SetupMembers, Wanted } from './members.ts';
 import type { SetupError } from './read.ts';
-import { auditedWriters, planResources, readAt, type SetupResource } from './resource-plan.ts';
+import { auditedResource, planResources, readAt, type SetupResource } from './resource-plan.ts';
 
 type SetupScope = Exclude<BudgetScope, { readonly users: unknown }> | { readonly users: readonly string[] };
 
@@ -155,29 +155,23 @@ const atTheEnd = async (): Promise<void> => undefined;
 function budgetResources(tenant: TenantId): SetupResource<SetupBudget, Values, BudgetName> {
   const read = async (context: ApplyContext, name: BudgetName, values: Values): Promise<BudgetValues> =>
     readNewBudget(requestOf(name, values, await scopeOf(context, tenant, values.applies_to)));
-  const writers = auditedWriters<BudgetRow, Values, BudgetName>({
-    type: 'budget',
-    idOf: (row) => row.id,
-    tenantOf: () => tenant,
-    show: (row) => budgetResource(row),
-    insert: async (context, name, values) => {
-      const { trx, nowMs, random } = context;
-      const ref = { id: makeId('bud', nowMs, random(10)), tenant_id: tenant };
-      return writeNewBudget(trx, ref, await read(context, name, values), atTheEnd);
-    },
-    update: async (context, before, values) =>
-      writeBudget(context.trx, before, await read(context, before.name, values), atTheEnd),
-    remove: ({ trx }, row) => deleteBudgetRow(trx, row.id),
-  });
-  return {
+  return auditedResource<SetupBudget, Values, BudgetName, Pick<SetupBudget, 'row'>>({
     type: 'budget',
     tenant,
     members: BUDGET_MEMBERS,
     keyOf: ({ row }) => row.name,
-    create: writers.create,
-    change: (context, { row }, values) => writers.change(context, row, values),
-    remove: (context, { row }) => writers.remove(context, row),
-  };
+    idOf: ({ row }) => row.id,
+    show: ({ row }) => budgetResource(row),
+    insert: async (context, name, values) => {
+      const { trx, nowMs, random } = context;
+      const ref = { id: makeId('bud', nowMs, random(10)), tenant_id: tenant };
+      return { row: await writeNewBudget(trx, ref, await read(context, name, values), atTheEnd) };
+    },
+    update: async (context, { row }, values) => ({
+      row: await writeBudget(context.trx, row, await read(context, row.name, values), atTheEnd),
+    }),
+    remove: ({ trx }, { row }) => deleteBudgetRow(trx, row.id),
+  });
 }
 
 /** @throws Refusal `invalid_field` for an email address that no user of the tenant has */

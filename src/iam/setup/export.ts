@@ -4,7 +4,6 @@ import type { TenantId } from '../../domain/ids.ts';
 import type { Database } from '../../store/database.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { orNotFound } from '../caller/refusals.ts';
-import type { PolicyRow } from '../policies/entity.ts';
 import type { TenantRow } from '../tenants/entity.ts';
 import { findTenant } from '../tenants/queries.ts';
 import { BUDGET_MEMBERS, listSetupBudgets } from './budgets.ts';
@@ -17,7 +16,7 @@ import {
   listVisiblePolicies,
 } from './current-state.ts';
 import { ISSUER_MEMBERS } from './issuers.ts';
-import { type View, viewOf } from './members.ts';
+import { type SetupMembers, type View, viewOf } from './members.ts';
 import { countOtherUsers, localUsers } from './queries.ts';
 import { POLICY_MEMBERS, ROLE_MEMBERS } from './rules.ts';
 import { TENANT_MEMBERS } from './tenants.ts';
@@ -53,7 +52,7 @@ export async function exportSetup(
 ): Promise<void> {
   const read = async (trx: Queryable): Promise<void> => {
     if (options.tenant === undefined) {
-      take({ kind: 'global policies', policies: (await listGlobalPolicies(trx)).map(namedPolicy) });
+      take({ kind: 'global policies', policies: (await listGlobalPolicies(trx)).map(named(POLICY_MEMBERS)) });
     }
     for (const tenant of await tenantsOf(trx, options.tenant)) await exportTenant(trx, tenant, options, take);
   };
@@ -72,16 +71,10 @@ async function exportTenant(
   { users }: ExportOptions,
   take: (part: ExportPart) => void,
 ): Promise<void> {
-  const roles = (await listTenantRoles(trx, tenant.id)).map((row) => ({
-    name: row.name,
-    ...viewOf(ROLE_MEMBERS, row),
-  }));
+  const roles = (await listTenantRoles(trx, tenant.id)).map(named(ROLE_MEMBERS));
   const visible = await listVisiblePolicies(trx, tenant.id);
-  const policies = visible.filter((policy) => policy.tenant_id !== null).map(namedPolicy);
-  const issuers = (await listTenantIssuers(trx, tenant.id)).map((row) => ({
-    name: row.name,
-    ...viewOf(ISSUER_MEMBERS, row),
-  }));
+  const policies = visible.filter((policy) => policy.tenant_id !== null).map(named(POLICY_MEMBERS));
+  const issuers = (await listTenantIssuers(trx, tenant.id)).map(named(ISSUER_MEMBERS));
   const webhooks = (await listTenantWebhooks(trx, tenant.id)).map((row) => ({
     url: row.url,
     ...viewOf(WEBHOOK_MEMBERS, row),
@@ -103,6 +96,8 @@ async function exportTenant(
   take({ kind: 'end of users', others: await countOtherUsers(trx, tenant.id) });
 }
 
-function namedPolicy(policy: PolicyRow): View {
-  return { name: policy.name, ...viewOf(POLICY_MEMBERS, policy) };
+function named<Values extends object>(
+  members: SetupMembers<Values>,
+): (row: Values & { readonly name: string }) => View {
+  return (row) => ({ name: row.name, ...viewOf(members, row) });
 }

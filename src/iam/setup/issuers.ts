@@ -18,7 +18,7 @@ import type { PlannedAction } from './action.ts';
 import type { IssuerDocument } from './document.ts';
 import type { SetupMembers, View } from './members.ts';
 import type { SetupError } from './read.ts';
-import { auditedWriters, planEach, planValues, readAt, type SetupResource, valuesByName } from './resource-plan.ts';
+import { auditedResource, planEach, planValues, readAt, type SetupResource, valuesByName } from './resource-plan.ts';
 
 type Values = Omit<IssuerValues, 'name'>;
 export type IssuerAction = PlannedAction<StoredIssuer, Values, IssuerName>;
@@ -122,33 +122,25 @@ function withDefaults({ algorithms, required_claims, leeway_seconds, ...document
 }
 
 function issuerResources(tenant: TenantId): SetupResource<StoredIssuer, Values, IssuerName> {
-  return {
+  return auditedResource({
     type: 'issuer',
     tenant,
     members: ISSUER_MEMBERS,
     keyOf: (row) => row.name,
-    ...auditedWriters<StoredIssuer, Values, IssuerName>({
-      type: 'issuer',
-      idOf: (row) => row.id,
-      tenantOf: () => tenant,
-      show: (row, nowMs) => issuerResource(row, { maxStalenessMs: Number.POSITIVE_INFINITY }, nowMs),
-      insert: ({ trx, nowMs, random }, name, values) => {
-        const id = makeId('iss', nowMs, random(10));
-        return writeNewIssuer(
-          trx,
-          { id, tenant_id: tenant, nowMs },
-          { values: { name, ...values }, sealed: undefined },
-        );
-      },
-      update: ({ trx, nowMs }, before, after) => {
-        const values = { name: before.name, ...after };
-        const sealed = values.sso?.client_secret_set === true ? undefined : null;
-        const repasted = values.jwks !== null && !isDeepStrictEqual(before.jwks, values.jwks);
-        return writeIssuer(trx, before, { values, sealed, repasted, nowMs });
-      },
-      remove: ({ trx }, row) => removeIssuer(trx, row),
-    }),
-  };
+    idOf: (row) => row.id,
+    show: (row, nowMs) => issuerResource(row, { maxStalenessMs: Number.POSITIVE_INFINITY }, nowMs),
+    insert: ({ trx, nowMs, random }, name, values) => {
+      const id = makeId('iss', nowMs, random(10));
+      return writeNewIssuer(trx, { id, tenant_id: tenant, nowMs }, { values: { name, ...values }, sealed: undefined });
+    },
+    update: ({ trx, nowMs }, before, after) => {
+      const values = { name: before.name, ...after };
+      const sealed = values.sso?.client_secret_set === true ? undefined : null;
+      const repasted = values.jwks !== null && !isDeepStrictEqual(before.jwks, values.jwks);
+      return writeIssuer(trx, before, { values, sealed, repasted, nowMs });
+    },
+    remove: ({ trx }, row) => removeIssuer(trx, row),
+  });
 }
 
 /**

@@ -6,18 +6,13 @@ import type { ApplyContext, PlanAction, PlannedAction } from './action.ts';
 import { difference, type SetupMembers, valuesAfter, viewOf, type Wanted } from './members.ts';
 import type { SetupError } from './read.ts';
 
-/** One type of resource in a setup file. */
-export interface SetupResource<Row extends Values, Values extends object, Key extends string>
-  extends Writers<Row, Values, Key> {
+/** One type of resource in a setup file, with the functions that execute an action and record it in the audit log. */
+export interface SetupResource<Row extends Values, Values extends object, Key extends string> {
   readonly type: PlanAction['type'];
   /** The tenant of the resources; undefined for tenants and global policies. */
   readonly tenant: TenantId | undefined;
   readonly members: SetupMembers<Values>;
   keyOf(row: Row): Key;
-}
-
-/** The functions that execute an action and record it in the audit log. */
-interface Writers<Row, Values, Key> {
   create(context: ApplyContext, key: Key, values: Values): Promise<void>;
   change(context: ApplyContext, before: Row, values: Values): Promise<void>;
   remove(context: ApplyContext, row: Row): Promise<void>;
@@ -113,38 +108,48 @@ export function readAt<T>(at: string, errors: SetupError[], read: () => T): T | 
   }
 }
 
-interface Statements<Row, Values, Key> {
+/** @param Written what the statements return of a row */
+interface AuditedResource<Row extends Values & Written, Values extends object, Key extends string, Written>
+  extends Pick<SetupResource<Row, Values, Key>, 'tenant' | 'members' | 'keyOf'> {
   readonly type: Exclude<PlanAction['type'], 'user'>;
   /** The id of the target in the audit log. */
-  idOf(row: Row): string;
-  /** The tenant that the audit row belongs to. */
-  tenantOf(row: Row): TenantId | undefined;
+  idOf(row: Written): string;
+  /** The tenant that the audit row belongs to. Default: that of the resources. */
+  tenantOf?(row: Written): TenantId;
   /** Returns the resource that the audit row shows. */
-  show(row: Row, nowMs: number): object;
-  insert(context: ApplyContext, key: Key, values: Values): Promise<Row>;
-  update(context: ApplyContext, before: Row, values: Values): Promise<Row>;
+  show(row: Written, nowMs: number): object;
+  insert(context: ApplyContext, key: Key, values: Values): Promise<Written>;
+  update(context: ApplyContext, before: Row, values: Values): Promise<Written>;
   remove(context: ApplyContext, row: Row): Promise<void>;
   /** The verb of an update in the audit log. Default: `update`. */
-  updateVerb?(before: Row, after: Row): string;
+  updateVerb?(before: Written, after: Written): string;
 }
 
-/** Returns functions that run the statements and record each as the API does. */
-export function auditedWriters<Row, Values, Key>(statements: Statements<Row, Values, Key>): Writers<Row, Values, Key> {
-  const { type, idOf, tenantOf, show } = statements;
-  const record = ({ audit }: ApplyContext, verb: string, row: Row, states: { before?: object; after?: object }) =>
-    audit({ action: `${type}.${verb}`, target: { type, id: idOf(row) }, tenant: tenantOf(row), ...states });
+/** Returns a resource whose functions run the statements and record each as the API does. */
+export function auditedResource<Row extends Values & Written, Values extends object, Key extends string, Written = Row>(
+  resource: AuditedResource<Row, Values, Key, Written>,
+): SetupResource<Row, Values, Key> {
+  const { type, tenant, members, keyOf, idOf, show } = resource;
+  const record = ({ audit }: ApplyContext, verb: string, row: Written, states: { before?: object; after?: object }) =>
+    audit({
+      action: `${type}.${verb}`,
+      target: { type, id: idOf(row) },
+      tenant: resource.tenantOf?.(row) ?? tenant,
+      ...states,
+    });
   return {
+    ...{ type, tenant, members, keyOf },
     create: async (context, key, values) => {
-      const row = await statements.insert(context, key, values);
+      const row = await resource.insert(context, key, values);
       await record(context, 'create', row, { after: show(row, context.nowMs) });
     },
     change: async (context, before, values) => {
-      const row = await statements.update(context, before, values);
-      const verb = statements.updateVerb?.(before, row) ?? 'update';
+      const row = await resource.update(context, before, values);
+      const verb = resource.updateVerb?.(before, row) ?? 'update';
       await record(context, verb, row, { before: show(before, context.nowMs), after: show(row, context.nowMs) });
     },
     remove: async (context, row) => {
-      await statements.remove(context, row);
+      await resource.remove(context, row);
       await record(context, 'delete', row, { before: show(row, context.nowMs) });
     },
   };

@@ -13,7 +13,7 @@ import { beingRemoved } from '../roles/write.ts';
 import type { PlannedAction } from './action.ts';
 import type { SetupMembers, View, Wanted } from './members.ts';
 import type { SetupError } from './read.ts';
-import { auditedWriters, planResources, type SetupResource } from './resource-plan.ts';
+import { auditedResource, planResources, type SetupResource } from './resource-plan.ts';
 
 type PolicyValuesOfFile = Omit<PolicyValues, 'tenant_id' | 'name'>;
 export type WantedPolicy = Wanted<PolicyValuesOfFile, PolicyName>;
@@ -33,21 +33,17 @@ export const POLICY_MEMBERS: SetupMembers<PolicyValuesOfFile> = {
 
 function policyResources(owner: TenantId | null): SetupResource<PolicyRow, PolicyValuesOfFile, PolicyName> {
   const tenant = owner ?? undefined;
-  return {
+  return auditedResource({
     type: 'policy',
     tenant,
     members: POLICY_MEMBERS,
     keyOf: (row) => row.name,
-    ...auditedWriters<PolicyRow, PolicyValuesOfFile, PolicyName>({
-      type: 'policy',
-      idOf: (row) => row.name,
-      tenantOf: () => tenant,
-      show: policyResource,
-      insert: ({ trx }, name, values) => insertPolicy(trx, { tenant_id: owner, name, ...values }),
-      update: ({ trx }, before, values) => updatePolicyRow(trx, before.id, { ...before, ...values }),
-      remove: ({ trx }, row) => deletePolicyRow(trx, row.id),
-    }),
-  };
+    idOf: (row) => row.name,
+    show: policyResource,
+    insert: ({ trx }, name, values) => insertPolicy(trx, { tenant_id: owner, name, ...values }),
+    update: ({ trx }, before, values) => updatePolicyRow(trx, before.id, { ...before, ...values }),
+    remove: ({ trx }, row) => deletePolicyRow(trx, row.id),
+  });
 }
 
 /**
@@ -106,24 +102,20 @@ export const ROLE_MEMBERS: SetupMembers<RoleValuesOfFile> = {
 };
 
 export function roleResources(tenant: TenantId): SetupResource<RoleRow, RoleValuesOfFile, RoleName> {
-  return {
+  return auditedResource({
     type: 'role',
     tenant,
     members: ROLE_MEMBERS,
     keyOf: (row) => row.name,
-    ...auditedWriters<RoleRow, RoleValuesOfFile, RoleName>({
-      type: 'role',
-      idOf: (row) => row.name,
-      tenantOf: (row) => row.tenant_id,
-      show: roleResource,
-      insert: ({ trx }, name, values) =>
-        insertRole(trx, { tenant_id: tenant, name, ...values }).catch((error: unknown) => {
-          throw brokenConstraint(error) === 'roles_deleted_name' ? beingRemoved(name) : error;
-        }),
-      update: ({ trx }, before, values) => updateRoleRow(trx, { ...before, ...values }),
-      remove: ({ trx }, row) => deleteRoleRow(trx, tenant, row.name),
-    }),
-  };
+    idOf: (row) => row.name,
+    show: roleResource,
+    insert: ({ trx }, name, values) =>
+      insertRole(trx, { tenant_id: tenant, name, ...values }).catch((error: unknown) => {
+        throw brokenConstraint(error) === 'roles_deleted_name' ? beingRemoved(name) : error;
+      }),
+    update: ({ trx }, before, values) => updateRoleRow(trx, { ...before, ...values }),
+    remove: ({ trx }, row) => deleteRoleRow(trx, tenant, row.name),
+  });
 }
 
 /** Includes kinds that this version does not know, because a file without them would grant more when it is applied. */

@@ -18,7 +18,7 @@ import type { TenantState } from './current-state.ts';
 import type { WantedIssuer } from './issuers.ts';
 import type { SetupMembers, View, Wanted } from './members.ts';
 import type { SetupError } from './read.ts';
-import { auditedWriters, planRemoval, planResource, type SetupResource } from './resource-plan.ts';
+import { auditedResource, planRemoval, planResource } from './resource-plan.ts';
 import type { WantedPolicy, WantedRole } from './rules.ts';
 import type { WantedUser } from './users.ts';
 import type { WantedWebhook } from './webhooks.ts';
@@ -46,28 +46,25 @@ export const TENANT_MEMBERS: SetupMembers<Values> = {
   metadata: { empty: {}, view: metadataView },
 };
 
-const TENANTS: SetupResource<TenantRow, Values, TenantId> = {
+const TENANTS = auditedResource<TenantRow, Values, TenantId>({
   type: 'tenant',
   tenant: undefined,
   members: TENANT_MEMBERS,
   keyOf: (row) => row.id,
-  ...auditedWriters<TenantRow, Values, TenantId>({
-    type: 'tenant',
-    idOf: (row) => row.id,
-    tenantOf: (row) => row.id,
-    show: tenantResource,
-    insert: async ({ trx }, id, { status, ...values }) => {
-      const row = await insertTenant(trx, { id, ...values });
-      return status === row.status ? row : updateTenantRow(trx, { ...row, status });
-    },
-    update: ({ trx }, before, values) => updateTenantRow(trx, { ...before, ...values }),
-    remove: ({ trx }, row) => deleteTenantRow(trx, row.id),
-    updateVerb: (before, after) => {
-      if (before.status === after.status) return 'update';
-      return after.status === 'suspended' ? 'suspend' : 'activate';
-    },
-  }),
-};
+  idOf: (row) => row.id,
+  tenantOf: (row) => row.id,
+  show: tenantResource,
+  insert: async ({ trx }, id, { status, ...values }) => {
+    const row = await insertTenant(trx, { id, ...values });
+    return status === row.status ? row : updateTenantRow(trx, { ...row, status });
+  },
+  update: ({ trx }, before, values) => updateTenantRow(trx, { ...before, ...values }),
+  remove: ({ trx }, row) => deleteTenantRow(trx, row.id),
+  updateVerb: (before, after) => {
+    if (before.status === after.status) return 'update';
+    return after.status === 'suspended' ? 'suspend' : 'activate';
+  },
+});
 
 /** Plans a tenant that the file names. */
 export function planTenant(

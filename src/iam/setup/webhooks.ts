@@ -13,7 +13,7 @@ import { MAX_WEBHOOKS, writeNewWebhook } from '../webhooks/write.ts';
 import type { PlannedAction } from './action.ts';
 import type { SetupMembers, Wanted } from './members.ts';
 import type { SetupError } from './read.ts';
-import { auditedWriters, planResources, type SetupResource } from './resource-plan.ts';
+import { auditedResource, planResources, type SetupResource } from './resource-plan.ts';
 
 type Values = Pick<WebhookValues, 'events' | 'description' | 'enabled'>;
 export type WantedWebhook = Wanted<Values, string>;
@@ -52,25 +52,21 @@ const atUrl = (at: string, errors: readonly FieldError[]): readonly SetupError[]
   errors.map(({ message }) => ({ path: `${at}/url`, message }));
 
 function webhookResources(tenant: TenantId): SetupResource<WebhookRow, Values, string> {
-  return {
+  return auditedResource({
     type: 'webhook',
     tenant,
     members: WEBHOOK_MEMBERS,
     keyOf: ({ url }) => url,
-    ...auditedWriters<WebhookRow, Values, string>({
-      type: 'webhook',
-      idOf: (row) => row.id,
-      tenantOf: () => tenant,
-      show: webhookResource,
-      insert: ({ trx, nowMs, random }, url, values) => {
-        const ref = { id: makeId('whk', nowMs, random(10)), tenant_id: tenant };
-        return writeNewWebhook(trx, ref, { ...values, url, disabled_reason: null }, NO_SECRET);
-      },
-      update: ({ trx }, before, values) => {
-        const disabled_reason = values.enabled ? null : before.disabled_reason;
-        return updateWebhookRow(trx, before.id, { ...values, url: before.url, disabled_reason });
-      },
-      remove: ({ trx }, row) => deleteWebhookRow(trx, row.id),
-    }),
-  };
+    idOf: (row) => row.id,
+    show: webhookResource,
+    insert: ({ trx, nowMs, random }, url, values) => {
+      const ref = { id: makeId('whk', nowMs, random(10)), tenant_id: tenant };
+      return writeNewWebhook(trx, ref, { ...values, url, disabled_reason: null }, NO_SECRET);
+    },
+    update: ({ trx }, before, values) => {
+      const disabled_reason = values.enabled ? null : before.disabled_reason;
+      return updateWebhookRow(trx, before.id, { ...values, url: before.url, disabled_reason });
+    },
+    remove: ({ trx }, row) => deleteWebhookRow(trx, row.id),
+  });
 }
