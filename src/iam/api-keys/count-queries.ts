@@ -46,7 +46,6 @@ function idOf({ tenant, user }: KeysOwner): UserId | TenantId {
   return user ?? tenant;
 }
 
-/** Counts the active keys of an owner, up to `most`. */
 export async function countActiveKeys(q: Queryable, owner: KeysOwner, most: number): Promise<number> {
   // No column, so that an index alone has all that the statement reads.
   const active = keysOf(q, owner).whereRaw(ACTIVE_NOW).limit(most).select(q.raw('1'));

@@ -62,7 +62,6 @@ const OCTETS =
  */
 const SCANNED_KEYS = [2000];
 
-/** Returns one page of keys. */
 export async function listKeys(
   q: Queryable,
   scope: TenantScope,
@@ -105,7 +104,6 @@ export async function listKeyIds(
   return found.map(({ id }) => id);
 }
 
-/** Counts the keys of a list, up to `most`. */
 export async function countKeys(
   q: Queryable,
   scope: TenantScope,

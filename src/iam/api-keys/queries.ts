@@ -149,7 +149,6 @@ export async function insertNewKeys(q: Queryable, added: readonly NewKeyRow[]): 
   return inserted;
 }
 
-/** Inserts a key with a new secret. */
 export async function insertKey(q: Queryable, key: NewKeyRow): Promise<KeyRow> {
   return writtenRow(await insertNewKeys(q, [key]));
 }

@@ -36,7 +36,6 @@ function json(value: unknown): string | null {
 
 const FORMATS = exportFormats<StoredAudit>(CSV_COLUMNS, auditResource);
 
-/** The number of rows of one batch. */
 const BATCH = 200;
 
 /**

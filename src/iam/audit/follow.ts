@@ -46,7 +46,6 @@ export function formatCursor({ seal, row, hash }: AuditCursor): string {
   return `${seal}:${row}:${hash}`;
 }
 
-/** Returns undefined if the text is not a cursor. */
 export function parseCursor(text: string): AuditCursor | undefined {
   const [, seal, row, hash] = /^(\d{1,15}):(\d{1,15}):([0-9a-f]{16}|)$/.exec(text) ?? [];
   if (seal === undefined || row === undefined || hash === undefined) return undefined;

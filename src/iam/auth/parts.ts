@@ -9,10 +9,8 @@ import type { AdminParts } from '../caller/caller.ts';
 import type { DirectoryService } from './directory-service.ts';
 import type { LoginAttemptLimiter } from './login-attempt-limiter.ts';
 
-/** The password functions of `identity`. */
 export type PasswordVerifier = Pick<Passwords, 'hash' | 'verify' | 'needsRehash'>;
 
-/** The access tokens of `identity`. */
 export type AccessTokenParts = Pick<AccessTokens, 'lifetimeMs' | 'issuer' | 'audience' | 'issue' | 'verify'>;
 
 export interface LoginSettings {

@@ -39,7 +39,6 @@ export interface AuthHttpParts extends AuthParts {
   readonly providerLogoutUrl?: (session: SessionId, page: PageHeaders) => Promise<string | undefined>;
   /** Resolves the tokens that clients exchange. */
   readonly resolver: CredentialResolver;
-  /** Called with the outcome of each login. */
   readonly onLogin?: (outcome: LoginOutcome) => void;
 }
 

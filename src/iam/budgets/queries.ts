@@ -97,7 +97,6 @@ async function pageOf(
   return pageWithinBytes(q, { rows, order: ORDER }, { ...scopeBinding(scope), ...filter, name, after }, page);
 }
 
-/** Counts the budgets of a list, up to `most`. */
 export async function countBudgets(
   q: Queryable,
   scope: TenantScope,
@@ -116,18 +115,15 @@ export function findBudget(q: Queryable, tenant: TenantId, id: BudgetId): Promis
   return budgets(q).where({ tenant_id: tenant, id }).first(COLUMNS);
 }
 
-/** Finds a budget and locks it until the transaction ends. */
 export function lockBudget(q: Queryable, tenant: TenantId, id: BudgetId): Promise<BudgetRow | undefined> {
   return budgets(q).where({ tenant_id: tenant, id }).forUpdate().first(COLUMNS);
 }
 
-/** A budget and its tenant. */
 export interface BudgetRef {
   readonly id: BudgetId;
   readonly tenant_id: TenantId;
 }
 
-/** Returns the budgets of all tenants with a name. */
 export async function budgetsNamed(q: Queryable, name: BudgetName): Promise<readonly BudgetRef[]> {
   return budgets(q).where({ name }).orderBy('tenant_id').limit(1000).select('id', 'tenant_id');
 }

@@ -40,7 +40,6 @@ export async function readCounters(
   return (counter) => states.get(nameOf(counter)) ?? UNUSED;
 }
 
-/** The usage that counts in a budget. */
 export interface CountedUsage extends DaySpan {
   readonly tenant: TenantId;
   readonly unit: BudgetUnit;

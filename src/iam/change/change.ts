@@ -25,7 +25,6 @@ interface AuditEntry {
   readonly target?: AuditTarget | undefined;
 }
 
-/** A caller's change. */
 interface ChangeEntry extends AuditEntry {
   /**
    * True if the target exists and the change writes its row. Then the transaction locks that row before the work

@@ -111,7 +111,6 @@ export async function listRecent(
   return rows;
 }
 
-/** Counts the recorded decisions of a list, up to `most`. */
 export async function countRecent(
   q: Queryable,
   scope: TenantScope,

@@ -8,7 +8,6 @@ import { type Prepared, runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { DirectoryIdentity } from '../users/directory-queries.ts';
 
-/** A lookup that this process has claimed. */
 export interface ClaimedLookup {
   readonly userId: UserId;
   readonly tenantId: TenantId;

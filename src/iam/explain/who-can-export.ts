@@ -23,7 +23,6 @@ const CSV_COLUMNS: CsvColumns<AccessRow> = {
 
 const FORMATS = exportFormats<AccessRow>(CSV_COLUMNS, (row) => row);
 
-/** The number of rows of one batch. */
 const BATCH = 200;
 const LISTED = 'roles_and_principals';
 

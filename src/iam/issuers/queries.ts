@@ -68,7 +68,6 @@ export async function listIssuers(
   return pageWithinBytes(q, sql, { ...scopeBinding(scope), ...filter, name, after: tenant }, page);
 }
 
-/** Counts the issuers of a list, up to `most`. */
 export async function countIssuers(
   q: Queryable,
   scope: TenantScope,
@@ -87,13 +86,11 @@ export async function findIssuer(q: Queryable, tenant: TenantId, id: IssuerId): 
   return rows[0];
 }
 
-/** An issuer and its tenant. */
 export interface IssuerRef {
   readonly id: IssuerId;
   readonly tenant_id: TenantId;
 }
 
-/** Returns the issuers of all tenants with a name. */
 export async function issuersNamed(q: Queryable, name: IssuerName): Promise<readonly IssuerRef[]> {
   return issuers(q).where({ name }).orderBy('tenant_id').limit(1000).select('id', 'tenant_id');
 }

@@ -45,7 +45,6 @@ export interface RefreshReport {
   readonly isStale: boolean;
 }
 
-/** The rules of requests to issuers. */
 type IssuerFetchRules = Pick<FetchRules, 'allowedHosts' | 'resolve' | 'timeoutMs' | 'signal'>;
 
 export interface KeyRefreshParts {

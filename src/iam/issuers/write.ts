@@ -33,7 +33,6 @@ import { rolesOfMapping, unknownRoles } from './users.ts';
 import { type IssuerValues, readIssuerChanges, readNewIssuer } from './values.ts';
 import { earlierAfter, loginIsWider, requiresMore, type Widening, wideningOf } from './widening.ts';
 
-/** The largest number of issuers of one tenant. */
 export const MAX_ISSUERS = 100;
 
 /** @throws Refusal `invalid_field`, `escalation`, `already_exists`, `quota_exceeded` */

@@ -81,7 +81,6 @@ export async function listPolicies(
   return pageWithinBytes(q, { rows, order: BY_NAME }, { ...scopeBinding(scope), ...filter, name }, page);
 }
 
-/** Counts the policies of a list, up to `most`. */
 export async function countPolicies(
   q: Queryable,
   scope: TenantScope,
@@ -101,7 +100,6 @@ export async function findPolicy(q: Queryable, tenant: TenantId, name: PolicyNam
   return rows[0];
 }
 
-/** Locks the row until the transaction ends. */
 export async function lockPolicy(q: Queryable, tenant: TenantId, name: PolicyName): Promise<void> {
   await q.raw(`select from policies p where ${VISIBLE} and p.name = :name for update`, { tenant, name });
 }
@@ -149,7 +147,6 @@ export async function policiesOfRole(
   return pageWithinBytes(q, { rows, order: BY_NAME }, { tenant, role, after: page.after?.[0] ?? '' }, page);
 }
 
-/** Counts the policies that are attached to a role, up to `most`. */
 export async function countPoliciesOfRole(
   q: Queryable,
   tenant: TenantId,
@@ -182,7 +179,6 @@ function columnsOfSwitches(values: Pick<PolicyRow, 'mode' | 'enabled'>): Pick<Po
   return { reports: false, ...switchesOf(values) };
 }
 
-/** Replaces the attached roles. */
 async function setAttachedRoles(q: Queryable, id: number, roles: readonly RoleName[]): Promise<void> {
   await q('policy_roles')
     .where('policy_id', id)

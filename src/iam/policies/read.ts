@@ -54,7 +54,6 @@ export async function getPolicy(
   return noticedPolicy(parts, policyResource(policy), await tenantFindings(parts, caller));
 }
 
-/** Lists the policies that are attached to one role. */
 export async function listRolePoliciesPage(
   parts: AdminParts & CatalogParts,
   caller: Caller,

@@ -216,7 +216,6 @@ export async function attachPolicy(
   });
 }
 
-/** Locks the role until the transaction ends. */
 async function lockedRole(trx: Transaction, tenant: TenantId, text: string): Promise<RoleName> {
   const name = parseRoleName(text);
   if (name !== undefined) await lockRoles(trx, tenant, [name], 'share');

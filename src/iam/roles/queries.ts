@@ -53,7 +53,6 @@ export async function listRoles(
   return pageWithinBytes(q, { rows, order }, { ...scopeBinding(scope), ...filter, name, ...after }, page);
 }
 
-/** Counts the roles of a list, up to `most`. */
 export async function countRoles(q: Queryable, scope: TenantScope, filter: RoleFilter, most: number): Promise<number> {
   const sql = `select from roles where ${conditionsOf(scope, filter)}`;
   return countUpTo(q, { sql, bindings: { ...scopeBinding(scope), ...filter } }, most);

@@ -12,7 +12,6 @@ export function component<S extends TSchema>(name: string, schema: S): Component
   return Object.assign(schema, { title: name });
 }
 
-/** The same schema, with a description. */
 export function described<S extends TSchema>(schema: S, description: string) {
   return Type.Unsafe<Static<S>>({ ...schema, description });
 }

@@ -96,7 +96,6 @@ export const rejection = {
   detail: Type.Optional(text),
 };
 
-/** One page of a list. */
 export function listOf(schema: Component) {
   return component(
     `${schema.title}List`,

@@ -30,7 +30,6 @@ export async function listActiveSessions(
   return sessions.orderBy('s.id', 'desc').limit(take).select(COLUMNS);
 }
 
-/** Counts the active sessions of a user, up to `most`. */
 export async function countActiveSessions(q: Queryable, userId: UserId, idleMs: number, most: number): Promise<number> {
   const sql = `select from sessions where user_id = :userId and ${ACTIVE}`;
   return countUpTo(q, { sql, bindings: { userId, idleMs } }, most);

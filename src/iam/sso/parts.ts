@@ -7,7 +7,6 @@ import type { LoginParts } from '../auth/parts.ts';
 import type { SsoProviders } from './provider.ts';
 import type { SourceRate } from './source-rate.ts';
 
-/** The sign-in page of the console. */
 export const SIGN_IN = '/console/sign-in';
 
 export interface SsoSettings {
@@ -27,7 +26,6 @@ export interface SsoSettings {
 export interface SsoParts extends LoginParts {
   /** `http.origins`. Undefined: the origin of the Host header. */
   readonly origins: readonly string[] | undefined;
-  /** Called with the outcome of each login. */
   readonly onLogin?: (outcome: LoginOutcome) => void;
   readonly sso: SsoSettings;
 }

@@ -37,7 +37,6 @@ export async function listTenants(q: Queryable, filter: TenantFilter, page: Page
   return await runNamedQuery<TenantRow>(q, tenantsInOrder(filter, page));
 }
 
-/** Counts the tenants of a list, up to `most`. */
 export async function countTenants(q: Queryable, filter: TenantFilter, most: number): Promise<number> {
   const every: Page = { after: undefined, take: most };
   return countUpTo(q, filter.q === undefined ? tenantsInOrder(filter, every) : tenantsByText(filter, every), most);
@@ -126,7 +125,6 @@ export interface Month {
   readonly share: number;
 }
 
-/** A tenant and its position in the list. */
 export interface ListedTenant {
   readonly tenant: TenantRow;
   readonly position: readonly string[];

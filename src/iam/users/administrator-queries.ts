@@ -57,7 +57,6 @@ export async function holdsAdminRole(q: Queryable, email: string): Promise<boole
   return rows[0]?.found === true;
 }
 
-/** Returns the users among `ids` that have a password. */
 export async function usersWithPassword(q: Queryable, ids: readonly UserId[]): Promise<ReadonlySet<UserId>> {
   const { rows } = await q.raw<{ rows: { id: UserId }[] }>(
     'select id from users where id = any(cast(:ids as text[])) and password_hash is not null',

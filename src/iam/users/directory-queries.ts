@@ -7,7 +7,6 @@ import type { DirectorySuspension } from '../../domain/records.ts';
 import { type Prepared, runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
-/** The identity of a person in a directory. */
 export interface DirectoryIdentity {
   /** The name of the configured directory. */
   readonly directory: string;

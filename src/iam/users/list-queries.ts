@@ -87,7 +87,6 @@ export async function findUsers(
   return rows;
 }
 
-/** Counts the users of a list, up to `most`. */
 export async function countUsers(q: Queryable, scope: TenantScope, filter: UserFilters, most: number): Promise<number> {
   const { table, matching, bindings } = userSearch(scope, filter, NEWEST_USERS_FIRST);
   // Only a filter of role and status finds users by their role, and every holder matches it, except former ones in all tenants.

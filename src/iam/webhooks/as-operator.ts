@@ -81,7 +81,6 @@ export async function replayAsOperator(
   });
 }
 
-/** Sends the event `webhook.test` once. */
 export async function testAsOperator(parts: SendParts, ref: WebhookRef, random: Uint8Array): Promise<DeliveryRow> {
   const row = await sendTest(parts, ref, parts.now(), random);
   const after = { delivery: row.id, state: row.state, status: row.status };

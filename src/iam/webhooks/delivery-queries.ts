@@ -120,7 +120,6 @@ export async function insertDeliveries(
   return rows[0]?.inserted ?? 0;
 }
 
-/** A webhook with a delivery that is due. */
 export interface DueWebhook {
   readonly id: WebhookId;
   readonly tenant_id: TenantId;

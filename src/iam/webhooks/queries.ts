@@ -20,7 +20,6 @@ export async function listWebhooks(q: Queryable, scope: TenantScope, page: Page)
   return rows;
 }
 
-/** Counts the webhooks of a list, up to `most`. */
 export function countWebhooks(q: Queryable, scope: TenantScope, most: number): Promise<number> {
   const sql = `select from webhooks where ${scopeCondition(scope, 'tenant_id')}`;
   return countUpTo(q, { sql, bindings: scopeBinding(scope) }, most);
