@@ -3,7 +3,7 @@
 import type { PriceTable } from '../../decision/prices.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { orNotFound, requestedId } from '../caller/refusals.ts';
-import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
+import { filterOf, type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { type BudgetFilter, type BudgetResource, budgetResource } from './entity.ts';
 import { noticedBudget } from './notices.ts';
 import { countBudgets, findBudget, listBudgets } from './queries.ts';
@@ -20,7 +20,7 @@ export async function listBudgetsPage(
   caller: Caller,
   query: ListQuery & BudgetFilter,
 ): Promise<List<BudgetResource>> {
-  const { limit: _limit, cursor: _cursor, count: _count, ...filter } = query;
+  const filter = filterOf(query);
   const scope = scopeOf(caller);
   const page = await paged(
     caller,

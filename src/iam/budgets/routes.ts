@@ -5,7 +5,7 @@ import { shows } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
-import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/schemas.ts';
+import { closed, countedPage, tenantFilter } from '../schema/schemas.ts';
 import { budgetChanges, budgetFilter, budgetReset, newBudget, ShownBudget } from './entity.ts';
 import { budgetPreview, previewBudget } from './preview.ts';
 import { type BudgetReadParts, getBudget, listBudgetsPage } from './read.ts';
@@ -29,7 +29,7 @@ export function budgetEndpoints(parts: AdminParts & BudgetReadParts): readonly E
       summary: 'List budgets, with what was spent of the amounts that callers share.',
       permission: 'usage:read',
       query: listing,
-      run: ({ caller, query }) => listBudgetsPage(parts, caller, withoutTenant(query)),
+      run: ({ caller, query }) => listBudgetsPage(parts, caller, query),
     }),
     budgets.create({
       operationId: 'createBudget',

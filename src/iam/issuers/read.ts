@@ -4,7 +4,7 @@ import type { TenantId } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { Caller } from '../caller/caller.ts';
 import { orNotFound, requestedId } from '../caller/refusals.ts';
-import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
+import { filterOf, type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { resourceOf } from '../schema/entity.ts';
 import { type IssuerFilter, type IssuerKeysState, type IssuerResource, issuer } from './entity.ts';
 import type { IssuerParts, IssuerSettings } from './parts.ts';
@@ -15,7 +15,7 @@ export async function listIssuersPage(
   caller: Caller,
   query: ListQuery & IssuerFilter,
 ): Promise<List<IssuerResource>> {
-  const { limit: _limit, cursor: _cursor, count: _count, ...filter } = query;
+  const filter = filterOf(query);
   const scope = scopeOf(caller);
   return paged(
     caller,

@@ -5,7 +5,7 @@ import { shows } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import { component } from '../schema/keywords.ts';
-import { closed, countedPage, forced, tenantFilter, timeParameter, withoutTenant } from '../schema/schemas.ts';
+import { closed, countedPage, forced, tenantFilter, timeParameter } from '../schema/schemas.ts';
 import { Issuer, issuerChanges, issuerFilter, newIssuer } from './entity.ts';
 import type { IssuerParts } from './parts.ts';
 import { getIssuer, listIssuersPage } from './read.ts';
@@ -42,7 +42,7 @@ export function issuerEndpoints(parts: IssuerParts): readonly Endpoint[] {
       operationId: 'listIssuers',
       summary: 'List issuers.',
       query: listing,
-      run: ({ caller, query }) => listIssuersPage(parts, caller, withoutTenant(query)),
+      run: ({ caller, query }) => listIssuersPage(parts, caller, query),
     }),
     issuers.create({
       operationId: 'createIssuer',

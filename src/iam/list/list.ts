@@ -57,8 +57,7 @@ export async function paged<Row, T>(
   count?: CountRows,
 ): Promise<List<T>> {
   const limit = query.limit ?? DEFAULT_LIMIT;
-  const binding = bindingOf(caller, name, query);
-  const after = query.cursor === undefined ? undefined : readCursor(binding, query.cursor);
+  const { after, next } = cursorsOf(caller, name, query);
   const [fetched, total] = await Promise.all([
     fetch({ after, take: limit + 1, maxBytes: MAX_PAGE_BYTES }),
     query.count === true && count !== undefined ? totalOf(count) : ({} as const),
@@ -75,7 +74,7 @@ export async function paged<Row, T>(
     object: 'list',
     data,
     has_more: more,
-    next_cursor: more ? writeCursor(binding, position(last)) : null,
+    next_cursor: more ? next(position(last)) : null,
     ...total,
   };
 }
@@ -125,13 +124,15 @@ export function cursorsOf(caller: Caller, name: string, query: ListQuery): Curso
   };
 }
 
-/** Parameters that do not invalidate a cursor. `tenant_id` is part of the caller already. */
-const PAGING: ReadonlySet<string> = new Set(['limit', 'cursor', 'count', 'tenant_id']);
+/** Returns a query without the parameters of its pages, and without `tenant_id`, which is part of the caller already. */
+export function filterOf<Q extends ListQuery & { readonly tenant_id?: string }>(query: Q) {
+  const { limit: _limit, cursor: _cursor, count: _count, tenant_id: _tenant, ...filter } = query;
+  return filter;
+}
 
 /** Returns the text that a cursor is valid for: list, tenant and filters. */
 function bindingOf(caller: Caller, name: string, query: ListQuery): string {
-  const filters = Object.entries(query).filter(([member]) => !PAGING.has(member));
-  return canonicalJsonOf([name, caller.everyTenant ? '*' : caller.tenant, Object.fromEntries(filters)]);
+  return canonicalJsonOf([name, caller.everyTenant ? '*' : caller.tenant, filterOf(query)]);
 }
 
 /**

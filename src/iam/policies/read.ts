@@ -6,7 +6,7 @@ import type { Page } from '../../store/paging.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { notFound, orNotFound } from '../caller/refusals.ts';
-import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
+import { filterOf, type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { countMatching, fetchMatching, type Matching } from '../list/matching.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { tenantFindings } from '../permissions/findings.ts';
@@ -24,7 +24,7 @@ export async function listPoliciesPage(
   caller: Caller,
   query: PolicyListQuery,
 ): Promise<List<PolicyResource & Noticed>> {
-  const { limit: _limit, cursor: _cursor, count: _count, notices, ...filter } = query;
+  const { notices, ...filter } = filterOf(query);
   const scope = scopeOf(caller);
   const findings = await tenantFindings(parts, caller);
   const show = (policy: PolicyRow) => noticedPolicy(parts, policyResource(policy), findings);

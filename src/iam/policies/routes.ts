@@ -6,7 +6,7 @@ import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { AdminParts } from '../caller/caller.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { noticedPolicy, refuseUnneeded } from '../permissions/notices.ts';
-import { closed, countedPage, forcedStrictly, tenantFilter, withNotices, withoutTenant } from '../schema/schemas.ts';
+import { closed, countedPage, forcedStrictly, tenantFilter, withNotices } from '../schema/schemas.ts';
 import { newPolicy, Policy, policyChanges, policyFilter } from './entity.ts';
 import { getPolicy, listPoliciesPage } from './read.ts';
 import { createPolicy, deletePolicy, updatePolicy } from './write.ts';
@@ -28,7 +28,7 @@ export function policyEndpoints(parts: AdminParts & CatalogParts): readonly Endp
       operationId: 'listPolicies',
       summary: 'List policies, including the global policies.',
       query: listing,
-      run: ({ caller, query }) => listPoliciesPage(parts, caller, withoutTenant(query)),
+      run: ({ caller, query }) => listPoliciesPage(parts, caller, query),
     }),
     policies.create({
       operationId: 'createPolicy',

@@ -6,7 +6,7 @@ import { present } from '../../domain/objects.ts';
 import type { Page, PageRows } from '../../store/paging.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { orNotFound } from '../caller/refusals.ts';
-import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
+import { filterOf, type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { countMatching, fetchMatching, type Matching } from '../list/matching.ts';
 import type { CatalogParts } from '../permissions/catalog.ts';
 import { type TenantFindings, tenantFindings } from '../permissions/findings.ts';
@@ -26,7 +26,7 @@ export async function listRolesPage(
   caller: Caller,
   query: RoleListQuery,
 ): Promise<List<RoleResource & Noticed>> {
-  const { limit: _limit, cursor: _cursor, count: _count, builtin, notices, ...filter } = query;
+  const { builtin, notices, ...filter } = filterOf(query);
   const findings = await tenantFindings(parts, caller);
   if (notices === true) return noticedPage(parts, caller, query, findings);
   return paged(

@@ -12,16 +12,7 @@ import { listRolePoliciesPage } from '../policies/read.ts';
 import { attachPolicy, detachPolicy } from '../policies/write.ts';
 import { flagOf } from '../schema/keywords.ts';
 import { listOf } from '../schema/resource-parts.ts';
-import {
-  closed,
-  countedPage,
-  forced,
-  searchText,
-  strictly,
-  tenantFilter,
-  withNotices,
-  withoutTenant,
-} from '../schema/schemas.ts';
+import { closed, countedPage, forced, searchText, strictly, tenantFilter, withNotices } from '../schema/schemas.ts';
 import { newRole, Role, roleChanges } from './entity.ts';
 import { getRole, listRolesPage } from './read.ts';
 import { createRole, deleteRole, updateRole } from './write.ts';
@@ -55,7 +46,7 @@ export function roleEndpoints(parts: AdminParts & CatalogParts): readonly Endpoi
       operationId: 'listRoles',
       summary: 'List roles, including the built-in roles.',
       query: listing,
-      run: ({ caller, query }) => listRolesPage(parts, caller, withoutTenant(query)),
+      run: ({ caller, query }) => listRolesPage(parts, caller, query),
     }),
     roles.create({
       operationId: 'createRole',

@@ -129,12 +129,6 @@ export const tenantFilter = {
   ),
 };
 
-/** A query without `tenant_id`, which the caller's tenant already is. */
-export function withoutTenant<Q extends { readonly tenant_id?: string }>(query: Q): Omit<Q, 'tenant_id'> {
-  const { tenant_id: _joinedAlready, ...rest } = query;
-  return rest;
-}
-
 /** `include=names`: the names beside the ids of a list's rows. */
 export const names = Type.Optional(
   described(

@@ -8,7 +8,7 @@ import type { Queryable } from '../../store/queryable.ts';
 import { authorize } from '../caller/authorize.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { notFound, orNotFound } from '../caller/refusals.ts';
-import { type List, type ListQuery, paged } from '../list/list.ts';
+import { filterOf, type List, type ListQuery, paged } from '../list/list.ts';
 import { readActivityOf, readLimitsOf } from '../usage/limit-queries.ts';
 import type { MeteringParts } from '../usage/parts.ts';
 import { momentOf } from '../usage/period.ts';
@@ -46,7 +46,7 @@ export async function listTenantsPage(
   query: TenantListQuery,
 ): Promise<List<TenantResource & TenantNumbers>> {
   const { knex } = parts.db;
-  const { limit: _limit, cursor: _cursor, count: _count, sort: _sort, include, ...filter } = query;
+  const { sort: _sort, include, ...filter } = filterOf(query);
   const ordered = tenantOrders.inOrder(query);
   const order = tenantOrders.orderOf(ordered);
   const byNumber = isByNumber(filter, order) ? await numbersOfAll(knex, caller.nowMs, filter, order) : undefined;

@@ -7,7 +7,7 @@ import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { orNotFound, requestedId } from '../caller/refusals.ts';
-import { type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
+import { filterOf, type List, type ListQuery, paged, scopeOf } from '../list/list.ts';
 import { ordersBy } from '../list/sort.ts';
 import { localAdministrators, lockAdministrators } from './administrator-queries.ts';
 import { refuseWithoutAdministrator } from './checks.ts';
@@ -22,7 +22,7 @@ export async function listUsersPage(
   caller: Caller,
   query: ListQuery & UserFilter & { readonly sort?: string },
 ): Promise<List<UserResource>> {
-  const { limit: _limit, cursor: _cursor, count: _count, sort: _sort, ...filter } = query;
+  const { sort: _sort, ...filter } = filterOf(query);
   const order = userOrders.orderOf(query);
   const lowered = filter.email === undefined ? filter : { ...filter, email: filter.email.toLowerCase() };
   return paged(

@@ -7,7 +7,7 @@ import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { ReauthenticationParts } from '../auth/reauthenticate.ts';
 import { authorize } from '../caller/authorize.ts';
 import { reachesAllTenants } from '../caller/caller.ts';
-import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/schemas.ts';
+import { closed, countedPage, tenantFilter } from '../schema/schemas.ts';
 import type { SessionParts } from '../sessions/active.ts';
 import { userSessionEndpoints } from '../sessions/routes.ts';
 import { changeSeveralUsers, changeUsersOfTenants } from './change-several.ts';
@@ -39,7 +39,7 @@ export function userEndpoints(parts: UserParts): readonly Endpoint[] {
       operationId: 'listUsers',
       summary: 'List users.',
       query: filters,
-      run: ({ caller, query }) => listUsersPage(parts, caller, withoutTenant(query)),
+      run: ({ caller, query }) => listUsersPage(parts, caller, query),
     }),
     users.create({
       operationId: 'createUser',

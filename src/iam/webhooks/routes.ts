@@ -5,7 +5,7 @@ import { shows } from '../../http/answers.ts';
 import { callerEndpoint, type Endpoint } from '../../http/endpoint.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import { listOf } from '../schema/resource-parts.ts';
-import { closed, countedPage, tenantFilter, withoutTenant } from '../schema/schemas.ts';
+import { closed, countedPage, tenantFilter } from '../schema/schemas.ts';
 import type { WebhookParts } from './attempt.ts';
 import { replayDelivery, testWebhook } from './deliveries.ts';
 import { deliveryState, newWebhook, Webhook, WebhookDelivery, WebhookWithSecret, webhookChanges } from './entity.ts';
@@ -37,7 +37,7 @@ export function webhookEndpoints(parts: WebhookParts): readonly Endpoint[] {
       operationId: 'listWebhooks',
       summary: 'List webhooks.',
       query: listing,
-      run: ({ caller, query }) => listWebhooksPage(parts, caller, withoutTenant(query)),
+      run: ({ caller, query }) => listWebhooksPage(parts, caller, query),
     }),
     webhooks.create({
       operationId: 'createWebhook',
