@@ -68,8 +68,9 @@ export async function insertAudit(trx: Queryable, row: AuditRow): Promise<void> 
   await runPrepared(trx, INSERT, auditValues(row));
 }
 
-/** Like `insertAudit`, for several rows in one statement. */
+/** Like `insertAudit`, for any number of rows in one statement. */
 export async function insertAudits(trx: Queryable, rows: readonly AuditRow[]): Promise<void> {
+  if (rows.length === 0) return;
   await trx.raw(
     `with written as (
        insert into audit_log (${COLUMNS})

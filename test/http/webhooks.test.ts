@@ -639,7 +639,7 @@ describe('an event without a change of its own', () => {
         return (await trx.raw<{ rows: unknown }>(counted)).rows;
       };
       const before = await read();
-      for (const cursor of await holdKeyEnds(trx)) expect(await advanceKeyEnds(trx, cursor, 200)).toEqual([]);
+      for (const { days } of await holdKeyEnds(trx)) expect(await advanceKeyEnds(trx, days, 200)).toEqual([]);
       expect(await read()).toEqual(before);
     });
   });

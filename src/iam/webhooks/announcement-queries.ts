@@ -33,17 +33,15 @@ const ALERTS = {
 
 /** Returns thresholds that are not announced yet, and marks them. */
 export async function takeAlerts(trx: Queryable, take: number): Promise<readonly BudgetAlert[]> {
-  return runPrepared<BudgetAlert & Record<string, unknown>>(trx, ALERTS, [take]);
+  return runPrepared<BudgetAlert>(trx, ALERTS, [take]);
 }
 
-export interface KeyEndCursor {
-  /** Before the end of a key. */
-  readonly days: number;
-}
-
-/** Locks the places until the transaction ends. Empty: another process has them. */
-export async function holdKeyEnds(trx: Queryable): Promise<readonly KeyEndCursor[]> {
-  const { rows } = await trx.raw<{ rows: KeyEndCursor[] }>(
+/**
+ * Locks the places until the transaction ends. Empty: another process has them.
+ * @returns the days before the end of a key
+ */
+export async function holdKeyEnds(trx: Queryable): Promise<readonly { readonly days: number }[]> {
+  const { rows } = await trx.raw<{ rows: { days: number }[] }>(
     'select days from key_end_cursors order by days for update skip locked',
   );
   return rows;
@@ -81,12 +79,8 @@ const KEY_ENDS = {
  * Returns the keys that reach the time of a locked place since the last call, and moves the place behind them. A key
  * that begins to exist within that time is not returned.
  */
-export async function advanceKeyEnds(
-  trx: Queryable,
-  { days }: KeyEndCursor,
-  take: number,
-): Promise<readonly EndingKey[]> {
-  return runPrepared<EndingKey & Record<string, unknown>>(trx, KEY_ENDS, [days, take]);
+export async function advanceKeyEnds(trx: Queryable, days: number, take: number): Promise<readonly EndingKey[]> {
+  return runPrepared<EndingKey>(trx, KEY_ENDS, [days, take]);
 }
 
 export interface StaleIssuer {
@@ -115,5 +109,5 @@ const STALE = {
 
 /** Returns enabled issuers whose keys have become too old, each once, and marks them. */
 export async function markStale(trx: Queryable, maxStalenessMs: number, take: number): Promise<readonly StaleIssuer[]> {
-  return runPrepared<StaleIssuer & Record<string, unknown>>(trx, STALE, [maxStalenessMs / 1000, take]);
+  return runPrepared<StaleIssuer>(trx, STALE, [maxStalenessMs / 1000, take]);
 }
