@@ -1,7 +1,8 @@
 /** The tenant that a request acts in. */
 
-import { parseTenantId, type TenantId } from '../domain/ids.ts';
-import { type HeaderValue, type Principal, REPEATED } from './model.ts';
+import { parseTenantId, type RoleName, type TenantId, type UserId } from '../domain/ids.ts';
+import { ADMIN } from '../domain/roles.ts';
+import { type HeaderValue, type Principal, REPEATED, type UserPrincipal } from './model.ts';
 
 type EffectiveTenant =
   | { readonly kind: 'tenant'; readonly id: TenantId }
@@ -24,6 +25,11 @@ const MISMATCH: EffectiveTenant = { kind: 'deny', code: 'tenant_mismatch', detai
 
 export function isPlatformAdmin(principal: Principal): boolean {
   return principal.kind === 'user' && principal.platformAdmin;
+}
+
+/** Returns a user outside of any session. */
+export function userWithRoles(id: UserId, tenantId: TenantId, roles: readonly RoleName[]): UserPrincipal {
+  return { kind: 'user', id, tenantId, roles, platformAdmin: roles.includes(ADMIN), sessionId: undefined };
 }
 
 /**

@@ -10,9 +10,10 @@ import {
   type Verdict,
 } from '../../decision/effective-access.ts';
 import { makeGrant } from '../../decision/grants.ts';
-import type { Principal, Snapshot, TenantView, UserPrincipal } from '../../decision/model.ts';
+import type { Principal, Snapshot, TenantView } from '../../decision/model.ts';
 import type { ConsideredGrant } from '../../decision/permitted.ts';
 import type { CompiledPolicy } from '../../decision/policies.ts';
+import { userWithRoles } from '../../decision/tenant.ts';
 import { makeId, type RoleName, type TenantId, type UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
 import type { AccessReason, GrantedAccess } from './schemas.ts';
@@ -65,7 +66,7 @@ export function accessEvaluator(
     known.set(key, access);
     return access;
   };
-  const withRoles = (roles: readonly RoleName[]) => holder(PLACEHOLDER, effective.id, roles);
+  const withRoles = (roles: readonly RoleName[]) => userWithRoles(PLACEHOLDER, effective.id, roles);
   const whileActive: Snapshot = { ...home, own: { ...effective, status: 'active' } };
   return {
     suffices: union(abilities.map((ability) => rolesThatSuffice(ability, home, withRoles))),
@@ -74,8 +75,12 @@ export function accessEvaluator(
     ),
     user: ({ id, tenant_id: tenantId, roles }) =>
       tenantId === effective.id
-        ? evaluate(holder(id, tenantId, roles), home, `user ${roles.join(' ')}`)
-        : evaluate(holder(id, tenantId, roles), { ...home, own: elsewhere(tenantId) }, `elsewhere ${roles.join(' ')}`),
+        ? evaluate(userWithRoles(id, tenantId, roles), home, `user ${roles.join(' ')}`)
+        : evaluate(
+            userWithRoles(id, tenantId, roles),
+            { ...home, own: elsewhere(tenantId) },
+            `elsewhere ${roles.join(' ')}`,
+          ),
     key: ({ id, scopes, resource_constraints: constraints, user_id, roles }) => {
       const owner = user_id === null ? undefined : { id: user_id, roles: roles ?? [] };
       const grant = makeGrant(scopes, constraints);
@@ -86,10 +91,6 @@ export function accessEvaluator(
     named: () => named,
     spent: () => evaluations >= MAX_EVALUATIONS || evaluations * policies >= MAX_POLICIES_READ,
   };
-}
-
-function holder(id: UserId, tenantId: TenantId, roles: readonly RoleName[]): UserPrincipal {
-  return { kind: 'user', id, tenantId, roles, platformAdmin: roles.includes(ADMIN), sessionId: undefined };
 }
 
 /**

@@ -10,10 +10,10 @@ import { MANAGEMENT_PERMISSIONS } from '../../decision/management.ts';
 import type { Principal, Snapshot, TenantView } from '../../decision/model.ts';
 import { withProposal } from '../../decision/proposed.ts';
 import { matchRoute, type RouteTable } from '../../decision/routes.ts';
+import { userWithRoles } from '../../decision/tenant.ts';
 import { Refusal } from '../../domain/errors.ts';
 import type { TenantId } from '../../domain/ids.ts';
 import { present } from '../../domain/objects.ts';
-import { ADMIN } from '../../domain/roles.ts';
 import type { Steps } from '../../domain/steps.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { tenantGone } from '../caller/refusals.ts';
@@ -153,9 +153,7 @@ function firstDay({ settings }: TenantView, nowMs: number): string {
 
 function principalIn(tenantId: TenantId, row: GroupRow): Principal {
   const { roles } = row;
-  if (row.kind === 'user') {
-    return { kind: 'user', id: row.id, tenantId, roles, platformAdmin: roles.includes(ADMIN), sessionId: undefined };
-  }
+  if (row.kind === 'user') return userWithRoles(row.id, tenantId, roles);
   const owner = row.owner === null ? undefined : { id: row.owner, roles };
   const grant = makeGrant(row.scopes, row.resource_constraints);
   return { kind: 'api_key', id: row.id, tenantId, grant, owner, rateLimitRpm: undefined };

@@ -3,6 +3,7 @@
 import { BuiltinRoles } from '../../decision/builtin-roles.ts';
 import { compilePolicies, compileTenant } from '../../decision/compile.ts';
 import { decideManagement } from '../../decision/management.ts';
+import { userWithRoles } from '../../decision/tenant.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { DEFAULT_TENANT, makeId, type UserId } from '../../domain/ids.ts';
 import { ADMIN } from '../../domain/roles.ts';
@@ -175,14 +176,7 @@ function refuseLockOut(global: readonly PolicyAction[]): void {
     const decision = decideManagement({
       permission: 'admin:policies',
       self: true,
-      principal: {
-        kind: 'user',
-        id: PLACEHOLDER,
-        tenantId: DEFAULT_TENANT,
-        roles: [ADMIN],
-        platformAdmin: true,
-        sessionId: undefined,
-      },
+      principal: userWithRoles(PLACEHOLDER, DEFAULT_TENANT, [ADMIN]),
       snapshot: {
         own: tenant,
         effective: tenant,

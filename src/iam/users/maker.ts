@@ -8,9 +8,9 @@ import type { BuiltinRoles } from '../../decision/builtin-roles.ts';
 import { compileGrant, compilePolicies, compileTenant } from '../../decision/compile.ts';
 import type { Principal, Snapshot, TenantView } from '../../decision/model.ts';
 import type { PolicySet } from '../../decision/policies.ts';
+import { userWithRoles } from '../../decision/tenant.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 import type { RequestId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
-import { ADMIN } from '../../domain/roles.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { isExpired, type KeyRow } from '../api-keys/entity.ts';
 import { findKey, lockKey } from '../api-keys/queries.ts';
@@ -93,12 +93,7 @@ async function provedMaker(
     const user = await findUser(trx, tenantId, maker.id);
     if (user === undefined) return refused('maker_missing');
     if (!isActive(user)) return refused('maker_deactivated');
-    const roles = rolesOfUser(user);
-    const platformAdmin = roles.includes(ADMIN);
-    return {
-      kind: 'proved',
-      principal: { kind: 'user', id: user.id, tenantId, roles, platformAdmin, sessionId: undefined },
-    };
+    return { kind: 'proved', principal: userWithRoles(user.id, tenantId, rolesOfUser(user)) };
   }
   const key = await lockKey(trx, tenantId, maker.id, 'share');
   if (key === undefined) return refused('maker_missing');
