@@ -26,7 +26,7 @@ import { checkPassword } from './check-password.ts';
 import { forgiveAttempt } from './failure-queries.ts';
 import { localSubject } from './login.ts';
 import type { AuthParts, LoginParts, Provenance } from './parts.ts';
-import { afterProof, attemptAt, forgetAccount, withAttemptLimits } from './throttle.ts';
+import { attemptAt, forgetAccount, returnedOnFailure, withAttemptLimits } from './throttle.ts';
 
 const PASSWORD_ELSEWHERE =
   'Postern does not have your password. Change it in your directory, or at the provider with which you log in.';
@@ -65,7 +65,7 @@ export async function changePassword(
       });
       throw wrongPassword().asAudited();
     }
-    const hash = await afterProof(parts.db.knex, attempt, () => parts.passwords.hash(change.newPassword));
+    const hash = await returnedOnFailure(parts.db.knex, attempt, () => parts.passwords.hash(change.newPassword));
     await asCaller(parts.db, caller, { user: userId }, async (trx) => {
       if (!(await replacePassword(trx, userId, proved.password_version, hash))) throw wrongPassword();
       const ended = await endSessions(trx, { user_id: userId }, sessionId);

@@ -4,9 +4,8 @@
  */
 
 import type { PasswordUser } from '../users/password-queries.ts';
-import { returnAttempt } from './failure-queries.ts';
 import type { AuthParts } from './parts.ts';
-import type { LoginAttempt } from './throttle.ts';
+import { type LoginAttempt, returnedOnFailure } from './throttle.ts';
 
 /** An active user whose password was correct. */
 export interface ProvedUser extends PasswordUser {
@@ -26,14 +25,11 @@ export async function checkPassword(
   password: string,
   find: () => Promise<PasswordUser | undefined>,
 ): Promise<{ readonly user: PasswordUser | undefined; readonly proved: ProvedUser | undefined }> {
-  try {
+  return returnedOnFailure(parts.db.knex, attempt, async () => {
     const user = await find();
     const hash = user?.password_hash ?? undefined;
     const right = await parts.passwords.verify(hash, password);
     if (!right || user === undefined || hash === undefined || !user.active) return { user, proved: undefined };
     return { user, proved: { ...user, password_hash: hash } };
-  } catch (error) {
-    await returnAttempt(parts.db.knex, attempt);
-    throw error;
-  }
+  });
 }

@@ -29,7 +29,7 @@ import {
 import { returnAttempt } from './failure-queries.ts';
 import { recordLock } from './lock.ts';
 import { type IssuedTokens, type LoginParts, type Provenance, tenantSuspended } from './parts.ts';
-import { afterProof, attemptAt, type LoginAttempt, withAttemptLimits } from './throttle.ts';
+import { attemptAt, type LoginAttempt, returnedOnFailure, withAttemptLimits } from './throttle.ts';
 
 interface DirectoryLogin {
   /** As the client sent it. The directory module parses it. */
@@ -200,7 +200,7 @@ async function enter(
   person: DirectoryPerson,
   from: Provenance,
 ): Promise<IssuedTokens> {
-  const entered = await afterProof(
+  const entered = await returnedOnFailure(
     parts.db.knex,
     login.attempt,
     async () => (await enterSettled(parts, login, person, from)) ?? (await enterChanged(parts, login, person, from)),

@@ -13,7 +13,7 @@ import { directoryLogin, directorySubject } from './directory-login.ts';
 import { type Claimed, claimLogin, forgiveAttempt } from './failure-queries.ts';
 import { recordLock } from './lock.ts';
 import { type AuthParts, type IssuedTokens, type LoginParts, type Provenance, tenantSuspended } from './parts.ts';
-import { afterProof, attemptAt, type ClaimAttempt, type LoginAttempt, withAttemptLimits } from './throttle.ts';
+import { attemptAt, type ClaimAttempt, type LoginAttempt, returnedOnFailure, withAttemptLimits } from './throttle.ts';
 
 export interface LoginRequest {
   /** If no directory is configured, a directory's username proves no user, with the same work as a wrong password. */
@@ -134,7 +134,7 @@ async function begin(
   });
   const { knex, permits } = parts.db;
   // The statement waits for the user's row, so it needs a permit like a transaction.
-  const begun = await afterProof(knex, attempt, () =>
+  const begun = await returnedOnFailure(knex, attempt, () =>
     permits.run(() => beginSession(knex, user, beginning), user.tenant_id),
   );
   if (!begun) return undefined;

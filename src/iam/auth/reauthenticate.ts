@@ -17,7 +17,7 @@ import { forgiveAttempt, returnAttempt } from './failure-queries.ts';
 import { localSubject } from './login.ts';
 import type { AuthParts } from './parts.ts';
 import { directoryCheck } from './reauthenticate-directory.ts';
-import { afterProof, attemptAt, type ThrottleParts, withAttemptLimits } from './throttle.ts';
+import { attemptAt, returnedOnFailure, type ThrottleParts, withAttemptLimits } from './throttle.ts';
 
 export type ReauthenticationParts = ThrottleParts & Pick<AuthParts, 'passwords' | 'directory'>;
 
@@ -63,7 +63,7 @@ export async function reauthenticate(
         await forgiveAttempt(knex, attempt);
         return { userId, passwordVersion: proved.password_version };
       }
-    } else if (await afterProof(knex, attempt, check.isRight)) {
+    } else if (await returnedOnFailure(knex, attempt, check.isRight)) {
       // Two persons may have the same subject, so a success clears no earlier failure.
       await returnAttempt(knex, attempt);
       return { userId, passwordVersion: user.password_version };

@@ -133,10 +133,10 @@ async function tooMany(q: Queryable, scope: FailureScope, { [scope]: subject }: 
 }
 
 /**
- * Runs the work after a correct password. If it throws, the attempt no longer counts, because the client did not cause
- * the failure.
+ * Runs a check of an attempt, or the work after it. If it throws, the attempt no longer counts, because the client did
+ * not cause the failure.
  */
-export async function afterProof<T>(q: Queryable, attempt: LoginAttempt, work: () => Promise<T>): Promise<T> {
+export async function returnedOnFailure<T>(q: Queryable, attempt: LoginAttempt, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -10,7 +10,7 @@ import { type DirectoryService, queryDirectory } from '../auth/directory-service
 import { returnAttempt } from '../auth/failure-queries.ts';
 import type { LoginAttemptLimiter } from '../auth/login-attempt-limiter.ts';
 import type { LoginSettings } from '../auth/parts.ts';
-import { attemptAt, type LoginAttempt, withAttemptLimits } from '../auth/throttle.ts';
+import { attemptAt, type LoginAttempt, returnedOnFailure, withAttemptLimits } from '../auth/throttle.ts';
 import { authorize } from '../caller/authorize.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { asCaller } from '../caller/hold-caller.ts';
@@ -43,26 +43,14 @@ export async function testDirectory(
   await asCaller(parts.db, caller, {}, async () => undefined);
   const attempt = attemptAt(directorySubject(request.username), caller.address);
   return await withAttemptLimits(parts, attempt, async () => {
-    const steps = await run(parts, service, attempt, request);
+    const steps = await returnedOnFailure(parts.db.knex, attempt, () =>
+      queryDirectory(service, 'test', request.directory, () => service.directories.test(request)),
+    );
     await settle(parts, attempt, steps);
     service.report({ operation: 'test', directory: request.directory, outcome: failedStep(steps)?.step ?? 'success' });
     await write(parts, caller, request, steps);
     return { steps };
   });
-}
-
-async function run(
-  parts: DirectoryTestParts,
-  service: DirectoryService,
-  attempt: LoginAttempt,
-  request: LoginTestRequest,
-): Promise<readonly TestStep[]> {
-  try {
-    return await queryDirectory(service, 'test', request.directory, () => service.directories.test(request));
-  } catch (error) {
-    await returnAttempt(parts.db.knex, attempt);
-    throw error;
-  }
 }
 
 /**
