@@ -17,7 +17,6 @@ import page from '../ui/page.module.css';
 import { Problem } from '../ui/problem.tsx';
 import { AccountMenu } from './account-menu.tsx';
 import { Guard } from './guard.tsx';
-import { useKeptFocus } from './kept-focus.ts';
 import { LeaveGuard } from './leave.tsx';
 import { useMoveToTenant } from './move-to-tenant.ts';
 import { Nav } from './nav.tsx';
@@ -84,7 +83,6 @@ interface FrameProps {
 
 /** It is on the screen before the server has answered, and while it does not. */
 function Frame({ foot, top, notes, children }: FrameProps) {
-  useKeptFocus();
   return (
     <>
       <a className={styles.skip} href="#content">
