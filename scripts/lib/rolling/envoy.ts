@@ -66,15 +66,18 @@ export interface EdgeParts {
   readonly upstream: string;
   /** Default: the file's own. */
   readonly healthCheckInterval?: string;
+  /** Of a check and a health check. Default: the file's own. */
+  readonly checkTimeout?: string;
 }
 
-/** Starts Envoy with the file as it is but for the addresses, and the interval of health checks if one is given. */
+/** Starts Envoy with the file as it is but for the addresses, and the interval and the timeout that are given. */
 export async function startProductionEdge({
   binary,
   etc,
   servers,
   upstream,
   healthCheckInterval,
+  checkTimeout,
 }: EdgeParts): Promise<Edge> {
   const text = (await readFile(join(ENVOY_FOLDER, 'production.yaml'), 'utf8')).replaceAll('/etc/envoy', etc);
   const placed = JSON.stringify(
@@ -92,6 +95,7 @@ export async function startProductionEdge({
         },
       }));
     }
+    if (key === 'timeout' && value === '0.5s') return checkTimeout ?? value;
     if (healthCheckInterval === undefined || (key !== 'interval' && key !== 'no_traffic_interval')) return value;
     return value === '2s' ? healthCheckInterval : value;
   });

@@ -27,6 +27,8 @@ export interface RollingOptions {
   readonly drainNotice: string;
   /** Default: that of production.yaml. */
   readonly healthCheckInterval?: string;
+  /** Default: that of production.yaml, within which a server on a busy machine may not answer its first check. */
+  readonly checkTimeout?: string;
   /** Requests of each kind that must be answered before, between and after the steps. */
   readonly between: number;
   /** Between two requests of one client. Default: 40. */
@@ -82,6 +84,7 @@ export async function restartRolling(options: RollingOptions): Promise<RollingOu
     servers: places,
     upstream: `${upstream.host}:${upstream.port}`,
     ...(options.healthCheckInterval === undefined ? {} : { healthCheckInterval: options.healthCheckInterval }),
+    ...(options.checkTimeout === undefined ? {} : { checkTimeout: options.checkTimeout }),
   });
   cleanUp.defer(() => edge.stop());
   await until('both servers are healthy for Envoy', async () => (await edge.healthy()) === 2);
