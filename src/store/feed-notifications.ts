@@ -29,7 +29,7 @@ export function listenForChanges(db: Database, events: NotificationEvents): () =
   let client: pg.Client | undefined;
   let retry: NodeJS.Timeout | undefined;
   let backoffMs = FIRST_BACKOFF_MS;
-  let connecting = connect();
+  void connect();
 
   async function connect(): Promise<void> {
     const own = db.newClient();
@@ -40,9 +40,7 @@ export function listenForChanges(db: Database, events: NotificationEvents): () =
       lost = true;
       own.connection.stream.destroy();
       events.onError(connectionFault(error));
-      retry = setTimeout(() => {
-        connecting = connect();
-      }, backoffMs);
+      retry = setTimeout(() => void connect(), backoffMs);
       backoffMs = Math.min(backoffMs * 2, MAX_BACKOFF_MS);
     };
     own.on('error', lose);
@@ -67,10 +65,8 @@ export function listenForChanges(db: Database, events: NotificationEvents): () =
   return async () => {
     stopped = true;
     clearTimeout(retry);
-    if (client !== undefined) {
-      await endClient(client);
-    }
-    await connecting;
+    // connect() is not awaited: pg never answers the connect of a client that was ended before.
+    if (client !== undefined) await endClient(client);
   };
 }
 

@@ -1,8 +1,11 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Change, ChangeListener } from '../../src/credential-cache/ports.ts';
 import { Fault } from '../../src/domain/errors.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { ChangeFeed, type FeedOptions, type FlushReason } from '../../src/store/feed.ts';
+import { listenForChanges } from '../../src/store/feed-notifications.ts';
 import { readPage } from '../../src/store/feed-read.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { seedTenant } from './seed.ts';
@@ -316,6 +319,26 @@ test('start rejects with a fault if there is no schema, and stop still ends ever
   await expect(feed.start()).rejects.toBeInstanceOf(Fault);
   await feed.stop();
   await empty.close();
+});
+
+test('stop ends while the connection for notifications is still being made', async () => {
+  // Ends each connection when the client does, and says nothing before.
+  const mute = createServer((socket) => socket.resume()).listen(0, '127.0.0.1');
+  onTestFinished(() => void mute.close());
+  await once(mute, 'listening');
+  const address = mute.address();
+  if (typeof address !== 'object' || address === null) throw new Error('no address');
+  const db = openDatabase({ url: `postgresql://x@127.0.0.1:${address.port}/x` });
+  const ignore = () => undefined;
+  const accepted = once(mute, 'connection');
+  const stop = listenForChanges(db, {
+    onConnect: ignore,
+    onChange: ignore,
+    onReportRequest: ignore,
+    onError: ignore,
+  });
+  await accepted;
+  await stop();
 });
 
 test('reads of the feed the changes of the page alone, also by a connection that planned it for a feed that was nearly empty', async () => {
