@@ -254,8 +254,8 @@ export async function untilSettled(page: Page): Promise<void> {
 }
 
 /**
- * Chooses an option of a list by the pointer. A list takes its place after it has opened, and again when its options change.
- * A click before that would scroll the form below, which closes the list.
+ * Chooses an option of a list once the pointer could. A list takes its place after it has opened, and again when its
+ * options or the form below change. Playwright's click would scroll to an option that moves then, which closes the list.
  */
 export async function chooseOption(option: Locator): Promise<void> {
   let before = '';
@@ -269,7 +269,7 @@ export async function chooseOption(option: Locator): Promise<void> {
       return isStill && (await option.page().evaluate(shown)) === (await option.textContent());
     })
     .toBe(true);
-  await option.click();
+  await option.dispatchEvent('click');
 }
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
