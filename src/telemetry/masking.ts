@@ -10,8 +10,9 @@ const MAX_DEPTH = 10;
 const SECRET_NAME = /(^|_)(authorization|password|passwd|token|secret|cookie|credential|key|hash|digest)$/;
 
 const MASKS: readonly ((text: string) => string)[] = [
-  // API keys, refresh tokens and one-time tokens. The eight characters of a key that lists show are shorter.
-  (text) => text.replace(/\b(psk|prt|pst)_[0-9A-Za-z_-]{8,}/g, `$1_${MASKED}`),
+  // API keys, refresh tokens and one-time tokens, also percent-encoded. The eight characters of a key that lists show
+  // are shorter.
+  (text) => text.replace(/\b(psk|prt|pst)(?:_|%5[Ff])[0-9A-Za-z_%-]{8,}/g, `$1_${MASKED}`),
   // JSON Web Tokens. Characters that may begin one and do not are matched as well, so that none is read twice.
   (text) =>
     text.replace(/\beyJ(?:([0-9A-Za-z_-]{8,}(?:\.[0-9A-Za-z_-]*){1,2})|[0-9A-Za-z_-]*)/g, (match, token?: string) =>
@@ -33,7 +34,7 @@ export function maskLine(line: string): string {
 /**
  * Matches every text with a secret of the forms above, and few others, so most texts need one search instead of four.
  */
-const HINT = /p(?:sk|rt|st)_|eyJ|:\/\/|\$argon2/;
+const HINT = /p(?:sk|rt|st)(?:_|%5[Ff])|eyJ|:\/\/|\$argon2/;
 
 /**
  * A text is masked with this many characters beyond its bound, so that a secret at the end is recognized before the cut.
