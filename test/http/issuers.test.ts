@@ -442,7 +442,8 @@ describe('a caller gives by an issuer only what it has', () => {
         clock.mockRestore();
       }
     };
-    const before = await readings('b');
+    // Other work of the process reads the clock as well.
+    const before = Math.min(await readings('b'), await readings('d'), await readings('e'));
     for (const action of actions) await provedKey(id, [action]);
     expect(await readings('c')).toBeGreaterThanOrEqual(before + actions.length);
   });
