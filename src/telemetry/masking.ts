@@ -10,8 +10,8 @@ const MAX_DEPTH = 10;
 const SECRET_NAME = /(^|_)(authorization|password|passwd|token|secret|cookie|credential|key|hash|digest)$/;
 
 const MASKS: readonly ((text: string) => string)[] = [
-  // API keys, refresh tokens and one-time tokens, also percent-encoded. The eight characters of a key that lists show
-  // are shorter.
+  // API keys, refresh tokens and one-time tokens, also with a percent-encoded underscore. The eight characters of a key
+  // that lists show are shorter.
   (text) => text.replace(/\b(psk|prt|pst)(?:_|%5[Ff])[0-9A-Za-z_%-]{8,}/g, `$1_${MASKED}`),
   // JSON Web Tokens. Characters that may begin one and do not are matched as well, so that none is read twice.
   (text) =>

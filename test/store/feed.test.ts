@@ -329,6 +329,7 @@ test('stop ends while the connection for notifications is still being made', asy
   const address = mute.address();
   if (typeof address !== 'object' || address === null) throw new Error('no address');
   const db = openDatabase({ url: `postgresql://x@127.0.0.1:${address.port}/x` });
+  onTestFinished(() => db.close());
   const ignore = () => undefined;
   const accepted = once(mute, 'connection');
   const stop = listenForChanges(db, {
