@@ -10,13 +10,13 @@ const MAX_DEPTH = 10;
 const SECRET_NAME = /(^|_)(authorization|password|passwd|token|secret|cookie|credential|key|hash|digest)$/;
 
 const MASKS: readonly ((text: string) => string)[] = [
-  // API keys, refresh tokens and one-time tokens, also with a percent-encoded underscore. The eight characters of a key
-  // that lists show are shorter.
-  (text) => text.replace(/\b(psk|prt|pst)(?:_|%5[Ff])[0-9A-Za-z_%-]{8,}/g, `$1_${MASKED}`),
+  // API keys, refresh tokens and one-time tokens. The eight characters of a key that lists show are shorter.
+  (text) => text.replace(/(?:\b|(?<=%[0-9A-Fa-f]{2}))(psk|prt|pst)_[0-9A-Za-z_%-]{8,}/g, `$1_${MASKED}`),
   // JSON Web Tokens. Characters that may begin one and do not are matched as well, so that none is read twice.
   (text) =>
-    text.replace(/\beyJ(?:([0-9A-Za-z_-]{8,}(?:\.[0-9A-Za-z_-]*){1,2})|[0-9A-Za-z_-]*)/g, (match, token?: string) =>
-      token === undefined ? match : `eyJ${MASKED}`,
+    text.replace(
+      /(?:\b|(?<=%[0-9A-Fa-f]{2}))eyJ(?:([0-9A-Za-z_-]{8,}(?:\.[0-9A-Za-z_-]*){1,2})|[0-9A-Za-z_-]*)/g,
+      (match, token?: string) => (token === undefined ? match : `eyJ${MASKED}`),
     ),
   // Passwords in URLs.
   (text) => text.replace(/\b([a-z][a-z0-9+.-]{0,20}:\/\/[^\s:/@"\\]{0,256}:)[^\s@/"\\]{1,256}@/gi, `$1${MASKED}@`),
@@ -34,15 +34,30 @@ export function maskLine(line: string): string {
 /**
  * Matches every text with a secret of the forms above, and few others, so most texts need one search instead of four.
  */
-const HINT = /p(?:sk|rt|st)(?:_|%5[Ff])|eyJ|:\/\/|\$argon2/;
+const HINT = /p(?:sk|rt|st)_|eyJ|:\/\/|\$argon2/;
+
+/** A percent-encoded unreserved character, encoded any number of times (RFC 3986, sections 2.3 and 6.2.2.2). */
+const NEEDLESS_ESCAPE = /%(?:25)*(2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])/gi;
 
 /**
  * A text is masked with this many characters beyond its bound, so that a secret at the end is recognized before the cut.
  */
 export const MASKING_ROOM = 1024;
 
-/** Replaces every text that has the form of a secret. */
+/**
+ * Replaces every text that has the form of a secret. If a secret shows only after decoding characters that need no
+ * percent-encoding, all of them are decoded. The path of a refused request may have such a secret.
+ */
 export function maskText(text: string): string {
+  if (text.includes('%')) {
+    const decoded = text.replace(NEEDLESS_ESCAPE, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+    const masked = maskForms(decoded);
+    if (masked !== decoded) return masked;
+  }
+  return maskForms(text);
+}
+
+function maskForms(text: string): string {
   if (!HINT.test(text)) return text;
   return MASKS.reduce((masked, mask) => mask(masked), text);
 }

@@ -22,6 +22,15 @@ function logged(use: (log: Log) => void): {
 
 const JWT = 'eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJ4In0.c2lnbmF0dXJl';
 
+function encoded(text: string): string {
+  return text.replace(/./g, (character) => `%${Buffer.from(character).toString('hex').toUpperCase()}`);
+}
+
+/** Decodes what is encoded up to twice. */
+function decoded(text: string): string {
+  return decodeURIComponent(decodeURIComponent(text));
+}
+
 describe('a log line', () => {
   it('is JSON with level, time and message', () => {
     const { lines } = logged((log) => log.child({ room: 'store' }).warn({ attempt: 2 }, 'again'));
@@ -74,7 +83,6 @@ describe('a secret stays out of the log', () => {
 
   it.each([
     ['an API key', makeApiKey().text],
-    ['an API key with a percent-encoded underscore', makeApiKey().text.replace('_', '%5F')],
     ['a refresh token', makeRefreshToken().text],
     ['a one-time token', makeOneTimeToken().text],
     ['an access token', JWT],
@@ -93,6 +101,30 @@ describe('a secret stays out of the log', () => {
       }),
       { numRuns: runs(30) },
     );
+  });
+
+  const key = makeApiKey().text;
+  it.each([
+    ['an API key with its underscore', key, key.replace('_', '%5f')],
+    ['an API key with its first letter', key, `%70${key.slice(1)}`],
+    ['an API key with every character', key, encoded(key)],
+    ['an API key with every character, twice', key, encoded(key).replaceAll('%', '%25')],
+    ['an API key with the space before it', key, `%20${key}`],
+    ['a JSON Web Token with its dots', JWT, JWT.replaceAll('.', '%2E')],
+    ['a JSON Web Token with one character of its claims', JWT, JWT.replace('.e', '.%65')],
+    ['a JSON Web Token with every character', JWT, encoded(JWT)],
+    ['a JSON Web Token with the slash before it', JWT, `%2F${JWT}`],
+  ])('if it is percent-encoded: %s', (_, secret, text) => {
+    const { text: written } = logged((log) => {
+      log.info({ path: `/v1/a%20b/${text}` });
+      log.info(text);
+    });
+    for (let at = 3; at + 8 <= secret.length; at++) expect(decoded(written)).not.toContain(secret.slice(at, at + 8));
+  });
+
+  it('and other percent-encoded text is written unchanged', () => {
+    const path = '/v1/models/llama%2D3%2Fx%255Fy%';
+    expect(logged((log) => log.info({ path })).lines[0]?.['path']).toBe(path);
   });
 
   it('of the form of a JSON Web Token, among text that resembles one', () => {
