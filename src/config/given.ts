@@ -54,11 +54,17 @@ export class GivenSettings {
 
   readonly isGiven = (path: string): boolean => this.#find(path) !== undefined;
 
-  /** Reports an error, unless the file cannot be read: it may then have the setting that is missing. */
+  /** Reports an error, unless the setting may only be missing because what should have it cannot be read. */
   readonly report = (path: string, message: string, at: ValuePath = []): void => {
-    if (!this.#isWhole) return;
-    this.errors.push({ where: this.#find(path)?.locate(at), path: joinPath(path, at), message });
+    const found = this.#find(path);
+    if (!this.#isWhole || (found === undefined && this.#isUnreadable(path))) return;
+    this.errors.push({ where: found?.locate(at), path: joinPath(path, at), message });
   };
+
+  /** True if an error about the setting, or about the file that has its secret, was reported already. */
+  #isUnreadable(path: string): boolean {
+    return this.errors.some((error) => error.path === path || error.path === `${path}-file`);
+  }
 }
 
 function errorOf(

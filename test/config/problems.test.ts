@@ -175,6 +175,17 @@ describe('a wrong value is named with file, line, path and what was expected', (
     expect(problemsOf(loadConfig({ env: { [name]: JSON.stringify(list) } }))).toEqual([`${name}${problem}`]);
   });
 
+  it('once when a secret that other settings require is in a file that cannot be read', () => {
+    const needed = 'ldap: {enabled: true, url: "ldaps://ldap.example", base-dn: "dc=x", bind-dn: "cn=p,dc=x"';
+    const missing = ': expected a readable file of at most 64 KiB in UTF-8';
+    expect(problemsOf(load(`${needed}, bind-password-file: /no/such/file}\n`))).toEqual([
+      `postern.yaml:1:91: ldap.bind-password-file${missing}`,
+    ]);
+    const env = { POSTERN_LDAP_BIND_PASSWORD_FILE: '/no/such/file' };
+    expect(problemsOf(load(`${needed}}\n`, env))).toEqual([`POSTERN_LDAP_BIND_PASSWORD_FILE${missing}`]);
+    expect(problemsOf(load(`${needed}}\n`))).toEqual(['ldap.bind-password: required with ldap.bind-dn']);
+  });
+
   it('in one sentence when the file itself is the problem', () => {
     withDirectory((directory) => {
       const file = join(directory, 'postern.yaml');
