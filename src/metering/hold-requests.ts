@@ -50,7 +50,9 @@ export function applyHoldGrant(budget: PeriodBudget, request: HoldRequest, grant
   budget.confirmed = request.changes;
   budget.used = grant.used;
   budget.spent = grant.spent;
-  if (grant.granted < request.requested || grant.used >= budget.quota) {
+  // The store counts an amount twice that it booked before the statement and that was released here after it was sent.
+  const isExact = budget.changes >= request.changes;
+  if (isExact && (grant.granted < request.requested || grant.used >= budget.quota)) {
     budget.refusesUntilMs = now + (grant.spent >= budget.quota ? SPENT_REFUSES_MS : REFUSES_MS);
   }
   budget.uncertain = false;

@@ -180,6 +180,22 @@ test('of requests that are sent at once, exactly those pass that fit, in one pro
   }
 });
 
+test('a budget is spent to its end, also if the end of a request is booked while the next request asks the store', async () => {
+  for (let gapMs = 0; gapMs <= 12; gapMs++) {
+    const { world } = worldOf(tenantOf([]), 2);
+    const admitted: number[] = [];
+    for (let i = 0; i < 5; i++) {
+      world.admit(0, { metered: true, monthlyTokens: 44, askedTokens: 10 });
+      await world.live(300, 1);
+      admitted.push(world.running.length);
+      const request = world.running[i];
+      if (request !== undefined) world.end(0, request, { total: 10 });
+      await world.live(gapMs, 1);
+    }
+    expect([gapMs, admitted]).toEqual([gapMs, [1, 2, 3, 4, 4]]);
+  }
+});
+
 test('an amount that a request spent admits no other one, in any unit, wherever the end of the request is reported', async () => {
   const limits = { money: 150_000, tokens: 10, requests: 1 } as const;
   for (const unit of ['money', 'tokens', 'requests'] as const) {
