@@ -83,6 +83,7 @@ describe('a secret stays out of the log', () => {
 
   it.each([
     ['an API key', makeApiKey().text],
+    ['an API key with a percent-encoded underscore', makeApiKey().text.replace('_', '%5F')],
     ['a refresh token', makeRefreshToken().text],
     ['a one-time token', makeOneTimeToken().text],
     ['an access token', JWT],
