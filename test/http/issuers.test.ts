@@ -448,6 +448,28 @@ describe('a caller gives by an issuer only what it has', () => {
     expect(await readings('c')).toBeGreaterThanOrEqual(before + actions.length);
   });
 
+  test('keys whose comparison takes longer than 300 ms are refused, except to a platform administrator', async () => {
+    const id = await made();
+    for (let i = 0; i < 20; i += 1) await provedKey(id, [`admin:a${i}`]);
+    const change = (audience: string, as: string) => put(id, { audiences: ['postern', audience] }, as);
+    const real = performance.now.bind(performance);
+    let aheadMs = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => {
+      aheadMs += 20;
+      return real() + aheadMs;
+    });
+    try {
+      expect((await change('b', clerk.token)).json).toMatchObject({
+        code: 'escalation',
+        detail: expect.stringContaining('too different to compare'),
+      });
+      expect(outcome(await change('c', h.root.token))).toBe('200');
+    } finally {
+      clock.mockRestore();
+    }
+    expect(outcome(await change('d', clerk.token))).toBe('200');
+  });
+
   test('the linked users count, while tokens prove users', async () => {
     const id = await made();
     await linked(id, ['tenant-admin']);

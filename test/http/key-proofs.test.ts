@@ -221,6 +221,67 @@ describe('a caller gives no more by a proof than it has', () => {
     expect(outcome(await create({ issuer: 'cluster', subject }, {}, boss))).toBe('201');
   });
 
+  test('a subject that the glob of a stronger key matches is taken by no weaker caller', async () => {
+    const own = await storeIssuer(h.db, ACME, unique('pods'));
+    const exact = (of: string, as: Person) => create({ issuer: own.name, subject: of }, {}, as).then(outcome);
+    await made({ issuer: own.name, subject: 'weak:*' });
+    const strong = await made({ issuer: own.name, subject: 'strong:*:pod' }, { scopes: ['models:read'] });
+    await h.api('POST', `${KEYS}/${strong}/disable`, { as: boss.token });
+    expect(await exact('strong:1:pod', clerk)).toBe('403 escalation');
+    expect(await exact('strong:1:job', clerk)).toBe('201');
+    expect(await exact('weak:1', clerk)).toBe('201');
+    expect(await exact('strong:1:pod', boss)).toBe('201');
+    const other = await made({ issuer: own.name, subject }, {}, clerk);
+    const proof = { issuer: own.name, subject: 'strong:2:pod' };
+    expect(outcome(await put(other, { proof }, clerk))).toBe('403 escalation');
+    expect(outcome(await put(other, { proof }, boss))).toBe('200');
+  });
+
+  test('a key of the caller, and one whose owner was deleted, lose their tokens to any caller with admin:keys', async () => {
+    const own = await storeIssuer(h.db, ACME, unique('pods'));
+    const gone = await h.person(ACME, ['tenant-admin']);
+    const at = { issuer: own.name, subject: 'mine:*' };
+    await made(at, { scopes: ['models:read'], user_id: clerk.id });
+    const left = await made(at, { scopes: ['models:read'], user_id: gone.id });
+    await h.db
+      .knex('api_keys')
+      .where({ id: left })
+      .update({ expires_at: new Date(Date.now() - 1000) });
+    const exact = () => create({ issuer: own.name, subject: 'mine:1' }, {}, clerk).then(outcome);
+    expect(await exact()).toBe('403 escalation');
+    await h.api('DELETE', `/v1/iam/users/${gone.id}`, { as: boss.token });
+    expect(await exact()).toBe('201');
+  });
+
+  test('an expired key with an exact subject is revived only by a caller that may take the subject', async () => {
+    const own = await storeIssuer(h.db, ACME, unique('pods'));
+    const late = await made({ issuer: own.name, subject: 'pod:1' }, {}, clerk);
+    await h.db
+      .knex('api_keys')
+      .where({ id: late })
+      .update({ expires_at: new Date(Date.now() - 1000) });
+    expect(outcome(await put(late, { expires_in_days: 1 }, clerk))).toBe('200');
+    await h.db
+      .knex('api_keys')
+      .where({ id: late })
+      .update({ expires_at: new Date(Date.now() - 1000) });
+    await made({ issuer: own.name, subject: 'pod:*' }, { scopes: ['models:read'] });
+    expect(outcome(await put(late, { name: 'late' }, clerk))).toBe('200');
+    expect(outcome(await put(late, { expires_in_days: 1 }, clerk))).toBe('403 escalation');
+    expect(outcome(await put(late, { expires_in_days: 1 }, boss))).toBe('200');
+  });
+
+  test('if another claim than sub identifies the users of the issuer, a subject needs admin:issuers', async () => {
+    const exact = (issuer: string, as: Person) => create({ issuer, subject }, {}, as).then(outcome);
+    const entra = await storeIssuer(h.db, ACME, unique('entra'), { subjectClaim: 'oid' });
+    const pointer = await storeIssuer(h.db, ACME, unique('pointer'), { subjectClaim: '/sub' });
+    // The claim oid of the token with this sub has another value, by which the user is linked.
+    await link(boss, entra, unique('oid'));
+    expect(await exact(entra.name, clerk)).toBe('403 escalation');
+    expect(await exact(entra.name, boss)).toBe('201');
+    expect(await exact(pointer.name, clerk)).toBe('201');
+  });
+
   test('a glob that may match tokens of users or of other keys needs admin:issuers', async () => {
     const own = await storeIssuer(h.db, ACME, unique('runner'));
     const glob = (issuer: string, as: Person) => create({ issuer, subject: `${subject}*` }, {}, as).then(outcome);

@@ -19,6 +19,8 @@ export interface StoredTestIssuer {
 }
 
 interface TestUsers {
+  /** Default: `sub`. */
+  readonly subjectClaim?: string;
   readonly create?: boolean;
   /** Each role is given for a group of its name. */
   readonly roles?: readonly string[];
@@ -39,7 +41,7 @@ export async function storeIssuer(
   const [tenantId, issuerName] = [parseTenantId(tenant), parseIssuerName(name)];
   if (tenantId === undefined || issuerName === undefined) throw new Error(`no names: ${tenant} ${name}`);
   const mapping = users && {
-    ...{ subject_claim: 'sub', create: users.create ?? false, default_roles: [] },
+    ...{ subject_claim: users.subjectClaim ?? 'sub', create: users.create ?? false, default_roles: [] },
     roles: (users.roles ?? []).map((role) => ({ claim: 'groups', in: [role], roles: [role] })),
   };
   await knex('issuers').insert({

@@ -1,23 +1,28 @@
 /** The keys and the user that a token with a subject of an issuer proves. */
 
-import type { IssuerId, KeyId, TenantId, UserId } from '../../domain/ids.ts';
+import type { IssuerId, KeyId, UserId } from '../../domain/ids.ts';
 import type { Queryable } from '../../store/queryable.ts';
-import type { KeyRow, KeyTable } from './entity.ts';
-import { keyRowColumns } from './queries.ts';
+import type { KeyTable } from './entity.ts';
 
 const keys = (q: Queryable) => q<KeyTable>('api_keys').where({ revoked_at: null });
 
 /** Returns the keys of an issuer with this very subject that are not revoked, by id, at most `most`. */
 export async function keysWithSubject(
   q: Queryable,
-  { tenant, issuerId, subject }: { readonly tenant: TenantId; readonly issuerId: IssuerId; readonly subject: string },
+  issuerId: IssuerId,
+  subject: string,
   most: number,
-): Promise<readonly KeyRow[]> {
-  return keys(q)
-    .where({ tenant_id: tenant, proof_issuer_id: issuerId, proof_subject: subject })
-    .orderBy('id')
-    .limit(most)
-    .select<KeyRow[]>(keyRowColumns(q));
+): Promise<readonly KeyId[]> {
+  const found = keys(q).where({ proof_issuer_id: issuerId, proof_subject: subject });
+  return (await found.orderBy('id').limit(most).select('id')).map(({ id }) => id);
+}
+
+/** Returns the keys of an issuer with a glob that are not revoked. */
+export async function keysWithGlob(
+  q: Queryable,
+  issuerId: IssuerId,
+): Promise<readonly { readonly id: KeyId; readonly glob: string }[]> {
+  return keys(q).where({ proof_issuer_id: issuerId, proof_is_glob: true }).select('id', { glob: 'proof_subject' });
 }
 
 /** Counts the keys of an issuer with a glob that are not revoked. @param except a key that does not count */

@@ -4,20 +4,20 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
+import { compileGlob, globMatches } from '../../decision/globs.ts';
 import { Refusal } from '../../domain/errors.ts';
 import { type KeyId, parseIssuerName, type TenantId } from '../../domain/ids.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import { authorize, isAuthorized } from '../caller/authorize.ts';
 import type { Caller } from '../caller/caller.ts';
-import { mayActOnKey, mayActOnUser } from '../caller/escalation.ts';
+import { mayActOnUser, mayTakeFromKeys } from '../caller/escalation.ts';
 import type { HeldCaller } from '../caller/hold-caller.ts';
 import { escalation, invalidField, throwIfInvalid } from '../caller/refusals.ts';
 import { claimRuleErrors, globErrors } from '../issuers/claim-rules.ts';
 import { holdIssuerByName, type StoredIssuer } from '../issuers/queries.ts';
-import { enabledAllowPolicies } from '../policies/queries.ts';
 import { findUser } from '../users/queries.ts';
 import type { KeyRow, ProofRequest } from './entity.ts';
-import { countGlobs, keysWithSubject, linkedUserId } from './proof-queries.ts';
+import { countGlobs, keysWithGlob, keysWithSubject, linkedUserId } from './proof-queries.ts';
 import type { StoredProof } from './queries.ts';
 
 /** The gate compares each of an issuer's tokens with all of its globs, and a subject's tokens with all of its keys. */
@@ -91,29 +91,38 @@ async function mayAddGlob(
   }
 }
 
-/** A new key takes the subject's tokens from its user, and leaves a key with the same claims without any. */
+/**
+ * A new key takes the subject's tokens from its user and from the keys whose globs match it, and leaves a key with the
+ * same claims without any.
+ */
 async function mayAddSubject(
   trx: Transaction,
   caller: HeldCaller,
-  issuer: StoredIssuer,
+  { id: issuerId, users }: StoredIssuer,
   subject: string,
   own: KeyId | undefined,
 ): Promise<void> {
-  const { tenant } = caller;
-  const found = await keysWithSubject(trx, { tenant, issuerId: issuer.id, subject }, MAX_KEYS_OF_SUBJECT + 1);
-  const others = found.filter(({ id }) => id !== own);
+  const found = await keysWithSubject(trx, issuerId, subject, MAX_KEYS_OF_SUBJECT + 1);
+  const others = found.filter((id) => id !== own);
   if (others.length >= MAX_KEYS_OF_SUBJECT) {
     throw new Refusal(
       'quota_exceeded',
       `The subject already proves ${MAX_KEYS_OF_SUBJECT} keys, which is the limit. Revoke one first.`,
     );
   }
-  const userId = await linkedUserId(trx, issuer.id, subject);
-  const user = userId && (await findUser(trx, tenant, userId));
-  if (user === undefined && others.length === 0) return;
-  const allowPolicies = await enabledAllowPolicies(trx, tenant);
-  for (const key of others) await mayActOnKey(trx, caller, key, allowPolicies);
-  if (user !== undefined) await mayActOnUser(trx, caller, user, allowPolicies);
+  const globs = (await keysWithGlob(trx, issuerId)).filter(
+    ({ id, glob }) => id !== own && globMatches(compileGlob(glob), subject),
+  );
+  await mayTakeFromKeys(trx, caller, [...others, ...globs.map(({ id }) => id)]);
+  // The subject of a key is that of the claim `sub`.
+  if (users !== null && !['sub', '/sub'].includes(users.subject_claim) && !isAuthorized(caller, 'admin:issuers')) {
+    throw escalation(
+      `The claim ${users.subject_claim} identifies the users of the issuer, so the subject may be that of any of them. Only a caller with admin:issuers may add it.`,
+    );
+  }
+  const userId = await linkedUserId(trx, issuerId, subject);
+  const user = userId && (await findUser(trx, caller.tenant, userId));
+  if (user !== undefined) await mayActOnUser(trx, caller, user);
 }
 
 /**

@@ -142,6 +142,8 @@ export async function updateKey(
     await refuseFaster(trx, caller, key, changes);
     const revives = isExpired(key, caller.nowMs) && !isExpired(changes, caller.nowMs);
     if (revives) await reserveActiveKey(trx, key.tenant_id, key.user_id);
+    // An expired key takes no tokens from the other keys that they match.
+    if (revives && key.proof !== null && proof === undefined) await requestedProof(trx, caller, key.proof, key.id);
     const changed = await replaceColumns(trx, key, changes, proof);
     if (request.metadata !== undefined) await (await applyingBudgets(trx, key.tenant_id)).refuseManyOfKey(changed);
     return audited(caller, audit, key, changed);

@@ -18,12 +18,11 @@ import {
   permissionsOfUser,
   type TenantRules,
 } from '../../decision/escalation.ts';
-import { isPlatformAdmin } from '../../decision/tenant.ts';
-import type { IssuerId, RoleName, TenantId } from '../../domain/ids.ts';
+import type { IssuerId, KeyId, RoleName, TenantId } from '../../domain/ids.ts';
 import type { ResourceConstraints } from '../../domain/records.ts';
 import type { Transaction } from '../../store/transaction.ts';
 import type { KeyRow } from '../api-keys/entity.ts';
-import { provedGrants, rolesOfLinkedUsers } from '../issuers/reference-queries.ts';
+import { grantsOfKeys, type KeyGrant, provedGrants, rolesOfLinkedUsers } from '../issuers/reference-queries.ts';
 import { type PolicyRow, type PolicyValues, policyRecord } from '../policies/entity.ts';
 import { enabledAllowPolicies } from '../policies/queries.ts';
 import { roleRecord } from '../roles/entity.ts';
@@ -87,6 +86,8 @@ export async function mayGiveRoles(trx: Transaction, caller: HeldCaller, roles: 
 
 /** The largest number of different grants of an issuer's keys that are compared. */
 const MAX_GRANTS = 10_000;
+/** The time of their comparison. Its transaction has locks for which a revocation may wait. */
+const MAX_COMPARISON_MS = 300;
 
 /**
  * For a change after which tokens of an issuer prove more, and for its deletion. The roles of its mapping, the keys with
@@ -102,23 +103,60 @@ export async function mayGiveByIssuer(
   await mayGiveRoles(trx, caller, mapped);
   const self = selfId(caller);
   const grants = await provedGrants(trx, issuer, self, MAX_GRANTS + 1);
-  if (grants.length > MAX_GRANTS && !isPlatformAdmin(caller.principal)) {
-    throw escalation(
-      'The keys of this issuer are too different to compare. A platform administrator may make this change.',
-    );
-  }
   const linked = provesUsers ? await rolesOfLinkedUsers(trx, issuer, self) : [];
-  const roles = new Set([...linked, ...grants.flatMap((grant) => grant.roles ?? [])]);
-  const rules = await loadTenantRules(trx, caller, caller.tenant, [...roles]);
-  const pause = pauses();
-  for (const { scopes, resource_constraints, roles: owner } of grants.slice(0, MAX_GRANTS)) {
-    await pause();
-    const given = permissionsOfKey(compileGrant(scopes, resource_constraints), owner ?? undefined, rules);
-    refuseLacking(caller, given, 'A key of this issuer has permissions that you do not have:');
-  }
+  const rules = await loadTenantRules(trx, caller, caller.tenant, [...linked, ...ownerRoles(grants)]);
+  await refuseLackingGrants(caller, grants, rules, 'A key of this issuer has permissions that you do not have:');
   if (linked.length > 0) {
     const given = permissionsOfUser(linked, rules);
     refuseLacking(caller, given, 'A user of this issuer has permissions that you do not have:');
+  }
+}
+
+/** For a proof that takes tokens from these keys of the effective tenant. The caller's own keys do not count. */
+export async function mayTakeFromKeys(trx: Transaction, caller: HeldCaller, keys: readonly KeyId[]): Promise<void> {
+  if (keys.length === 0) return;
+  const { id, scope } = caller.principal;
+  const others = scope === undefined ? keys.filter((key) => key !== id) : keys;
+  const grants = await grantsOfKeys(trx, others, selfId(caller));
+  const rules = await loadTenantRules(trx, caller, caller.tenant, ownerRoles(grants));
+  await refuseLackingGrants(
+    caller,
+    grants,
+    rules,
+    'The proof takes tokens from a key with permissions that you do not have:',
+  );
+}
+
+function ownerRoles(grants: readonly KeyGrant[]): readonly RoleName[] {
+  return [...new Set(grants.flatMap(({ roles }) => roles ?? []))];
+}
+
+/** Everything that a caller can have. */
+const EVERYTHING: PermissionSet = { platformAdmin: true, permissions: [{ pattern: '*', limits: [] }] };
+
+/** @throws Refusal `escalation`, also if the grants are too many to compare */
+async function refuseLackingGrants(
+  { principal, snapshot }: HeldCaller,
+  grants: readonly KeyGrant[],
+  rules: TenantRules,
+  messagePrefix: string,
+): Promise<void> {
+  const held = permissionsOfCaller(principal, snapshot);
+  if (firstMissing(held, EVERYTHING) === undefined) return;
+  const pause = pauses();
+  const endsMs = performance.now() + MAX_COMPARISON_MS;
+  for (const [i, { scopes, resource_constraints, roles: owner }] of grants.entries()) {
+    if (i === MAX_GRANTS || performance.now() > endsMs) {
+      throw escalation(
+        'The keys of this issuer are too different to compare. A platform administrator may make this change.',
+      );
+    }
+    await pause();
+    refuseMissing(
+      held,
+      permissionsOfKey(compileGrant(scopes, resource_constraints), owner ?? undefined, rules),
+      messagePrefix,
+    );
   }
 }
 
@@ -171,8 +209,12 @@ function isOwnKey(caller: HeldCaller, key: KeyRow): boolean {
   return (id === key.id && scope === undefined) || (key.user_id !== null && key.user_id === selfId(caller));
 }
 
-function refuseLacking(caller: HeldCaller, given: PermissionSet, messagePrefix: string): void {
-  const pattern = firstMissing(permissionsOfCaller(caller.principal, caller.snapshot), given);
+function refuseLacking({ principal, snapshot }: HeldCaller, given: PermissionSet, messagePrefix: string): void {
+  refuseMissing(permissionsOfCaller(principal, snapshot), given, messagePrefix);
+}
+
+function refuseMissing(held: PermissionSet, given: PermissionSet, messagePrefix: string): void {
+  const pattern = firstMissing(held, given);
   if (pattern !== undefined) throw escalation(`${messagePrefix} ${pattern}.`);
 }
 

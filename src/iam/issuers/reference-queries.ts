@@ -5,10 +5,16 @@ import type { Queryable } from '../../store/queryable.ts';
 import type { KeyRow } from '../api-keys/entity.ts';
 
 /** The permissions of keys that an issuer's tokens prove. */
-interface ProvedGrant extends Pick<KeyRow, 'scopes' | 'resource_constraints'> {
+export interface KeyGrant extends Pick<KeyRow, 'scopes' | 'resource_constraints'> {
   /** The roles of the keys' owner. Null: the tenant owns the keys. */
   readonly roles: readonly RoleName[] | null;
 }
+
+/** The keys of the user `:except` do not count. */
+const GRANTS = `select distinct scopes, resource_constraints,
+    case when user_id is not null then array(
+      select distinct role_name from user_roles r where r.user_id = k.user_id order by role_name) end as roles
+  from api_keys k where user_id is distinct from :except`;
 
 /**
  * Returns the different grants of an issuer's keys that work now, at most `most`.
@@ -19,16 +25,25 @@ export async function provedGrants(
   issuer: IssuerId,
   except: UserId | undefined,
   most: number,
-): Promise<readonly ProvedGrant[]> {
-  const { rows } = await q.raw<{ rows: ProvedGrant[] }>(
-    `select distinct scopes, resource_constraints,
-       case when user_id is not null then array(
-         select distinct role_name from user_roles r where r.user_id = k.user_id order by role_name) end as roles
-     from api_keys k
-     where proof_issuer_id = :issuer and revoked_at is null and (expires_at is null or expires_at > statement_timestamp())
-       and user_id is distinct from :except
+): Promise<readonly KeyGrant[]> {
+  const { rows } = await q.raw<{ rows: KeyGrant[] }>(
+    `${GRANTS} and proof_issuer_id = :issuer and revoked_at is null
+       and (expires_at is null or expires_at > statement_timestamp())
      limit :most`,
     { issuer, except: except ?? null, most },
+  );
+  return rows;
+}
+
+/** Returns the different grants of these keys, without those of deleted users. @param except as for `provedGrants` */
+export async function grantsOfKeys(
+  q: Queryable,
+  keys: readonly KeyId[],
+  except: UserId | undefined,
+): Promise<readonly KeyGrant[]> {
+  const { rows } = await q.raw<{ rows: KeyGrant[] }>(
+    `${GRANTS} and id = any(cast(:keys as text[])) and (user_id is null or exists (select from users u where u.id = k.user_id))`,
+    { keys, except: except ?? null },
   );
   return rows;
 }
