@@ -21,19 +21,33 @@ const SERVERS: ReadonlySet<string | undefined> = new Set(['serve', 'demo']);
 export async function main(argv: readonly string[]): Promise<number> {
   try {
     const code = await run(argv);
-    return SERVERS.has(argv[0]) ? code : unlessLost(code);
+    return SERVERS.has(argv[0]) ? code : await unlessLost(code);
   } catch (error) {
     process.stderr.write(`${failureText(error)}\n`);
     return FAILED;
   }
 }
 
-/** A reader may close its end (`| head`). Every other failure loses output that the command was run for. */
-function unlessLost(code: number): number {
-  const lost: (Error & { readonly code?: string }) | null = process.stdout.errored;
-  if (lost === null || lost.code === 'EPIPE') return code;
+/**
+ * Waits until the readers have all output, which a pipe takes no faster than it is read. A reader may close its end
+ * (`| head`). Every other failure loses output that the command was run for.
+ */
+async function unlessLost(code: number): Promise<number> {
+  const failed: StreamError | null = process.stdout.errored;
+  const [late] = await Promise.all([written(process.stdout), written(process.stderr)]);
+  const lost = failed ?? late;
+  if (lost === undefined || lost.code === 'EPIPE') return code;
   process.stderr.write(`Standard output could not be written, so the output is not complete: ${lost.message}.\n`);
   return code === 0 ? FAILED : code;
+}
+
+type StreamError = Error & { readonly code?: string };
+
+/** Resolves when the reader has taken what was written before, or to the reason why it never will. */
+function written(stream: NodeJS.WriteStream): Promise<StreamError | undefined> {
+  return new Promise((resolve) => {
+    stream.write('', (error) => resolve(error ?? undefined));
+  });
 }
 
 async function run(argv: readonly string[]): Promise<number> {

@@ -169,6 +169,18 @@ describe.skipIf(!existsSync('/dev/full'))('output to a full disk', () => {
   });
 });
 
+describe('output to a pipe', () => {
+  it('is complete, also if the reader is slower than the command and the output is longer than a pipe holds', async () => {
+    const args = [MAIN, 'envoy', 'config', '--profile', 'sidecar'];
+    const { stdout: whole } = await execute(process.execPath, args);
+    // The shell reads the first line byte by byte.
+    const slowly = '"$@" | { IFS= read -r first; printf "%s\\n" "$first"; cat; }';
+    const { stdout } = await execute('sh', ['-c', slowly, 'sh', process.execPath, ...args]);
+    expect(Buffer.byteLength(whole)).toBeGreaterThan(65_536);
+    expect(stdout).toBe(whole);
+  });
+});
+
 describe('a configuration that is wrong', () => {
   interface Wrong {
     readonly what: string;
