@@ -68,6 +68,8 @@ export interface Answer {
   /** Sent in pieces, instead of `body`, as fast as the client reads. Ends when the client disconnects. */
   readonly stream?: TextStream;
   readonly headers?: Readonly<Record<string, string | string[]>>;
+  /** The caller has proven nothing and changed nothing, so the server asks no replica whether it has applied a change. */
+  readonly isFutile?: boolean;
 }
 
 export interface Bytes {

@@ -4,7 +4,7 @@ import type { AppliedByReplicas } from '../store/replicas.ts';
 import type { Answer, Endpoint } from './endpoint.ts';
 import { headerList } from './headers.ts';
 
-/** Waits for a bounded time until every live replica has applied what this process has applied. Never rejects. */
+/** Waits for a bounded time until every live replica has applied everything committed before. Never rejects. */
 export type AppliedEverywhere = () => Promise<AppliedByReplicas>;
 
 const WAIT_APPLIED = /^wait\s*=\s*(?:applied|"applied")\s*(?:;|$)/i;
@@ -19,7 +19,7 @@ export async function withPreference(
   rawHeaders: readonly string[],
   appliedEverywhere: AppliedEverywhere | undefined,
 ): Promise<Answer> {
-  const isWrite = endpoint.method !== 'GET' && answer.status < 300;
+  const isWrite = endpoint.method !== 'GET' && answer.status < 300 && answer.isFutile !== true;
   if (
     !isWrite ||
     appliedEverywhere === undefined ||

@@ -3,9 +3,9 @@
  * every replica.
  */
 
+import type { Database } from '../store/database.ts';
 import type { ChangeFeed } from '../store/feed.ts';
 import { type AppliedByReplicas, ReplicaWaits } from '../store/replicas.ts';
-import type { Store } from './store.ts';
 
 /** The gate processes that belong to the same server as the API. */
 export interface LocalGates {
@@ -41,13 +41,22 @@ export function feedOfServer(feed: ChangeFeed, gates: LocalGates): Pick<ChangeFe
 }
 
 /**
- * Returns the function that waits until every live replica has applied what this process has applied. Call it once for
- * each write.
+ * Returns the function that waits until every live replica has applied everything committed before the call. Call it
+ * once for each write.
  */
-export function appliedEverywhere({ db }: Pick<Store, 'db'>, feed: ChangeFeed): () => Promise<AppliedByReplicas> {
+export function appliedEverywhere(
+  { db }: { readonly db: Pick<Database, 'query'> },
+  feed: Pick<ChangeFeed, 'catchUp' | 'position'>,
+): () => Promise<AppliedByReplicas> {
   const waits = new ReplicaWaits(db);
   return async () => {
+    // The write has applied it here, unless it could not read the feed, or repeated what another server had committed.
+    const hasRead = await feed.catchUp().then(
+      () => true,
+      () => false,
+    );
     const { position } = feed;
-    return position === undefined ? { kind: 'partial', replicas: undefined } : waits.wait(position, REPLICAS_WAIT_MS);
+    if (!hasRead || position === undefined) return { kind: 'partial', replicas: undefined };
+    return waits.wait(position, REPLICAS_WAIT_MS);
   };
 }

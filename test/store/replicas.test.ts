@@ -1,6 +1,7 @@
 /** Replicas that report how far they have applied the change feed, and writers that wait for them. */
 
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { appliedEverywhere } from '../../src/server/applied.ts';
 import { Prices } from '../../src/server/prices.ts';
 import type { Database } from '../../src/store/database.ts';
 import { ChangeFeed } from '../../src/store/feed.ts';
@@ -157,4 +158,38 @@ it('many waits share their statements', async () => {
 it('a wait returns an unknown number if the database is unreachable, and does not fail the write', async () => {
   const gone: Pick<Database, 'query'> = { query: () => Promise.reject(new Error('gone')) };
   expect(await new ReplicaWaits(gone).wait(1, LONG_MS)).toEqual({ kind: 'partial', replicas: undefined });
+});
+
+describe('the wait of a write', () => {
+  const addTenant = (id: string) => db.query({ text: 'insert into tenants (id, name) values ($1, $1)', values: [id] });
+
+  it('is not over while another replica is behind the write, also if this process had not read the write itself', async () => {
+    const here = new ChangeFeed({ db, listeners: [], notifications: false, pollIntervalMs: LONG_MS });
+    await here.start();
+    const behind = feedAt(here.position ?? 0);
+    const late = await replicaOf('there', behind);
+    await addTenant('written-elsewhere');
+    let polls = 0;
+    const query: Database['query'] = (statement) => {
+      if (statement.name === 'least_applied' && ++polls === 2) {
+        behind.applied = here.position ?? 0;
+        late.report();
+      }
+      return db.query(statement);
+    };
+    expect(await appliedEverywhere({ db: { query } }, here)()).toEqual({ kind: 'applied' });
+    expect(polls).toBeGreaterThanOrEqual(2);
+    await late.stop();
+    await here.stop();
+  });
+
+  it('is reported as partial if this process could not read the feed', async () => {
+    const feed = new ChangeFeed({ db, listeners: [], notifications: false, pollIntervalMs: LONG_MS });
+    await feed.start();
+    const replica = await replicaOf('a', feed);
+    await feed.stop();
+    await addTenant('written-blindly');
+    expect(await appliedEverywhere({ db }, feed)()).toEqual({ kind: 'partial', replicas: undefined });
+    await replica.stop();
+  });
 });

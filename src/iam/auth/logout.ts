@@ -14,19 +14,25 @@ import { record } from './audit.ts';
 import type { AuthParts, Provenance } from './parts.ts';
 import type { PresentedToken } from './refresh.ts';
 
+export interface LoggedOut {
+  readonly id: SessionId;
+  /** False: it had ended before. */
+  readonly endedNow: boolean;
+}
+
 /**
  * A token that is unknown, or was sent in the wrong way, has no session to end. The response is the same.
- * @returns the session if it ended now
+ * @returns the session of the token; undefined = it has none
  */
 export async function logoutByRefreshToken(
   parts: AuthParts,
   presented: PresentedToken,
   from: Provenance,
-): Promise<SessionId | undefined> {
+): Promise<LoggedOut | undefined> {
   if (!isRefreshToken(presented.text)) return undefined;
   const found = await sessionOfToken(parts.db.knex, opaqueDigest(presented.text));
   if (found === undefined || found.cookie !== (presented.via === 'cookie')) return undefined;
-  return (await end(parts, found.id, from)) ? found.id : undefined;
+  return { id: found.id, endedNow: await end(parts, found.id, from) };
 }
 
 /**

@@ -298,27 +298,37 @@ async function handleLogout(
 ): Promise<Answer> {
   const named = bodyToken(input.body);
   const brought = named ?? cookieToken(parts, input);
-  const ended = brought === undefined ? undefined : await logoutByRefreshToken(parts, brought, provenance(input));
-  if (named === undefined) await logoutBearer(parts, input, brought !== undefined);
+  const session = brought === undefined ? undefined : await logoutByRefreshToken(parts, brought, provenance(input));
+  const hasBearer = named === undefined && (await logoutBearer(parts, input, brought !== undefined));
   const name = cookieNameOf(input);
   const hadCookie = readCookie(input.header('cookie'), name) !== undefined;
-  const headers = hadCookie ? { headers: { 'set-cookie': clearCookie(name) } } : {};
+  const more = {
+    ...(hadCookie ? { headers: { 'set-cookie': clearCookie(name) } } : {}),
+    isFutile: session === undefined && !hasBearer,
+  };
   // A session of the console only: a program has no browser to send there.
   const url =
-    ended === undefined || brought?.via !== 'cookie'
-      ? undefined
-      : await parts.providerLogoutUrl?.(ended, pageOf(input));
-  return url === undefined ? { status: 204, ...headers } : { status: 200, body: { logout_url: url }, ...headers };
+    session?.endedNow === true && brought?.via === 'cookie'
+      ? await parts.providerLogoutUrl?.(session.id, pageOf(input))
+      : undefined;
+  return url === undefined ? { status: 204, ...more } : { status: 200, body: { logout_url: url }, ...more };
 }
 
-/** @param optional another token was sent, so a token that proves no session is no reason to reject */
-async function logoutBearer(parts: AuthHttpParts, input: AnyInput, optional: boolean): Promise<void> {
+/**
+ * Returns true if the token proves a session, which has ended now or before.
+ *
+ * @param optional another token was sent, so a token that proves no session is no reason to reject
+ */
+async function logoutBearer(parts: AuthHttpParts, input: AnyInput, optional: boolean): Promise<boolean> {
   const credential = readCredential(
     input.header('authorization'),
     joinApiKeys(input.header('x-api-key'), input.header('api-key')),
   );
   try {
-    if (credential.kind === 'token') return await logoutByAccessToken(parts, credential.token, provenance(input));
+    if (credential.kind === 'token') {
+      await logoutByAccessToken(parts, credential.token, provenance(input));
+      return true;
+    }
     if (credential.kind !== 'missing') throw invalidCredential();
     throw new Refusal(
       'missing_credential',
@@ -326,6 +336,7 @@ async function logoutBearer(parts: AuthHttpParts, input: AnyInput, optional: boo
     );
   } catch (error) {
     if (!(optional && error instanceof Refusal)) throw error;
+    return false;
   }
 }
 
