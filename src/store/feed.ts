@@ -171,9 +171,12 @@ export class ChangeFeed implements FeedClock {
     });
   }
 
-  /** Deletes changes older than `keepMs`, unless another server does so. Returns their number. */
+  /**
+   * Deletes changes older than `keepMs`, unless another server does so. Returns their number. No read of the feed waits
+   * for it: it has no connection in common with them.
+   */
   prune(): Promise<number> {
-    return pruneChanges(this.#db, this.#options.keepMs);
+    return pruneChanges(this.#options.db, this.#options.keepMs);
   }
 
   async stop(): Promise<void> {

@@ -286,6 +286,12 @@ describe('a change of a kind that this program does not know', () => {
   });
 });
 
+/** Reports whether a statement waits for a lock. */
+async function waitsForLock(): Promise<boolean> {
+  const text = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  return (await fresh.db.query({ text })).length > 0;
+}
+
 describe('pruning', () => {
   test('keeps young changes, and does not change the position', async () => {
     const feed = await startFeed({ keepMs: NEVER_MS });
@@ -299,6 +305,22 @@ describe('pruning', () => {
       text: 'select feed_position() as position, (select count(*) from changes) as left',
     });
     expect(row).toEqual({ position: feed.position, left: 0 });
+  });
+
+  test('does not delay a read', async () => {
+    const feed = await startFeed({ keepMs: 0 });
+    await seedTenant(fresh.db, 'old');
+    await feed.catchUp();
+    const pruning = await fresh.db.knex.transaction(async (trx) => {
+      await trx.raw('select from feed_state for update');
+      const late = feed.prune();
+      await expect.poll(waitsForLock).toBe(true);
+      await seedTenant(fresh.db, 'new');
+      await feed.catchUp();
+      expect(seen.keys).toEqual(['tenant old', 'tenant new']);
+      return { late };
+    });
+    await pruning.late;
   });
 
   test('runs on one server at a time', async () => {
