@@ -10,6 +10,7 @@ import { attemptDelivery, type SendParts, signedHeaders } from '../../src/iam/we
 import { patternProblem, selectedEvent } from '../../src/iam/webhooks/catalog.ts';
 import { claimDelivery, expireDeliveries } from '../../src/iam/webhooks/delivery-queries.ts';
 import { fillOutbox } from '../../src/iam/webhooks/outbox.ts';
+import { holdWebhook } from '../../src/iam/webhooks/read.ts';
 import { resealWebhookSecrets } from '../../src/iam/webhooks/secret.ts';
 import { startSender } from '../../src/iam/webhooks/sender.ts';
 import { macUnder } from '../../src/identity/seal.ts';
@@ -311,6 +312,18 @@ describe('an event', () => {
     await revokedKey(acme);
     await transaction(h.db, async (trx) => {
       await lockTenants(trx, [parseTenantId(acme.id) ?? expect.fail()]);
+      await publish();
+      await sendDue();
+      expect(typesAt(one)).toEqual(['key.revoked']);
+    });
+  });
+
+  test('reaches a receiver while the webhook is being changed', async () => {
+    const acme = await newTenant();
+    const one = await hook(acme, ['key.revoked']);
+    await revokedKey(acme);
+    await transaction(h.db, async (trx) => {
+      await holdWebhook(trx, parseTenantId(acme.id) ?? expect.fail(), one.id);
       await publish();
       await sendDue();
       expect(typesAt(one)).toEqual(['key.revoked']);

@@ -1,10 +1,12 @@
 /** Bookings of three processes on one PostgreSQL: each end counts once, in usage, in budgets and in money. */
 
+import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { costOf, type Price } from '../../src/decision/prices.ts';
-import { parseTenantId } from '../../src/domain/ids.ts';
+import { makeId, parseTenantId } from '../../src/domain/ids.ts';
 import { BUDGET_PERIODS, BUDGET_UNITS } from '../../src/domain/records.ts';
+import { lockBudget } from '../../src/iam/budgets/queries.ts';
 import { lockTenants } from '../../src/iam/setup/queries.ts';
 import { periodAt } from '../../src/metering/budget-periods.ts';
 import type { Charge, OpenRequest, Settlement } from '../../src/metering/ports.ts';
@@ -360,7 +362,7 @@ describe('counters', () => {
 
   /** A budget with an alert, and the end of a request that reaches it. */
   async function anEndThatAlerts(tenant: string) {
-    const id = `bud_${tenant}`;
+    const id = makeId('bud', Date.now(), randomBytes(16));
     await under.addBudget(tenant, { id, limit: 100, alerts: [0.5], epoch: 0 });
     await under.store.lease(tenant, []);
     const request: Request = {
@@ -369,13 +371,22 @@ describe('counters', () => {
     };
     const period = `${id} ${MONTH}#0`;
     const charges = [{ unit: 'tokens' as const, period }];
-    return { tenant, period, end: { ...settlementOf(request, 1, 0), processId: tenant, tenant, charges } };
+    return { id, tenant, period, end: { ...settlementOf(request, 1, 0), processId: tenant, tenant, charges } };
   }
 
   test('do not wait for the application of a setup, also if they raise an alert', async () => {
     const { tenant, period, end } = await anEndThatAlerts('applies');
     await database.db.knex.transaction(async (trx) => {
       await lockTenants(trx, [parseTenantId(tenant) ?? expect.fail()]);
+      expect(await under.store.settle(tenant, [end])).toEqual({ booked: 1, unknownProcesses: [] });
+    });
+    expect(await under.alerts(tenant)).toEqual([`${period} 0.5`]);
+  });
+
+  test('do not wait for the change of a budget, also if they raise its alert', async () => {
+    const { id, tenant, period, end } = await anEndThatAlerts('edited');
+    await database.db.knex.transaction(async (trx) => {
+      expect(await lockBudget(trx, parseTenantId(tenant) ?? expect.fail(), id)).toMatchObject({ id });
       expect(await under.store.settle(tenant, [end])).toEqual({ booked: 1, unknownProcesses: [] });
     });
     expect(await under.alerts(tenant)).toEqual([`${period} 0.5`]);

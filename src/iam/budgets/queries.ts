@@ -115,8 +115,9 @@ export function findBudget(q: Queryable, tenant: TenantId, id: BudgetId): Promis
   return budgets(q).where({ tenant_id: tenant, id }).first(COLUMNS);
 }
 
+/** Locks the budget against other changes. Bookings that raise its alerts do not wait. */
 export function lockBudget(q: Queryable, tenant: TenantId, id: BudgetId): Promise<BudgetRow | undefined> {
-  return budgets(q).where({ tenant_id: tenant, id }).forUpdate().first(COLUMNS);
+  return budgets(q).where({ tenant_id: tenant, id }).forNoKeyUpdate().first(COLUMNS);
 }
 
 export interface BudgetRef {

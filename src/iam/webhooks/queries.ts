@@ -25,7 +25,7 @@ export function countWebhooks(q: Queryable, scope: TenantScope, most: number): P
   return countUpTo(q, { sql, bindings: scopeBinding(scope) }, most);
 }
 
-/** @param lock locks the webhook until the transaction ends */
+/** @param lock locks the webhook against other changes until the transaction ends; new deliveries do not wait */
 export async function findWebhook(
   q: Queryable,
   tenant: TenantId,
@@ -33,7 +33,7 @@ export async function findWebhook(
   lock = false,
 ): Promise<WebhookRow | undefined> {
   const found = q<WebhookRow>('webhooks').where({ tenant_id: tenant, id });
-  return (lock ? found.forUpdate() : found).first(COLUMNS);
+  return (lock ? found.forNoKeyUpdate() : found).first(COLUMNS);
 }
 
 /** A webhook and its tenant. */
