@@ -230,6 +230,14 @@ describe('the comparison of a new budget with the last month', () => {
   };
   const lastDay = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 0)).toISOString().slice(0, 10);
 
+  test('shows sums that are larger than an exact number', async () => {
+    for (const n of [1, 2, 3]) await use(n, { cost: 5e15 });
+    expect(await preview({ unit: 'money', limit: '1.00' })).toMatchObject({
+      periods: [{ spent: '15000000.00', blocked: '14999999.00' }],
+      blocked: '14999999.00',
+    });
+  });
+
   test('shows when the limit was reached, and the requests and the amount after that', async () => {
     for (const n of [2, 5, 9, 12]) await use(n, { key_id: key.id, cost: 1_000_000_000 });
     await use(3, { key_id: key.id, model: 'other' });

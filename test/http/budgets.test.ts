@@ -246,6 +246,19 @@ describe('a budget', () => {
     });
   });
 
+  test('shows sums that are larger than an exact number, of keys and of models', async () => {
+    const keys = [await key({ metadata: own().metadata }), await key({ metadata: own().metadata })];
+    for (const one of keys) {
+      await use({ key: one, model: 'gpt-4', cost: 5e15 });
+      await use({ key: one, model: 'gpt-5', cost: 5e15 });
+    }
+    const spent = '10000000.00';
+    expect((await get(await made())).json['state']).toMatchObject({
+      by_key: expect.arrayContaining(keys.map((key_id) => expect.objectContaining({ key_id, spent }))),
+      by_model: ['gpt-4', 'gpt-5'].map((model) => ({ model, spent })),
+    });
+  });
+
   test('with an amount for each key shows what is left for those that used most', async () => {
     const one = await key({ metadata: own().metadata });
     await use({ key: one, tokens: 60 });

@@ -296,8 +296,8 @@ export type NewBudget = Static<typeof newBudget>;
 export type BudgetChanges = Static<typeof budgetChanges>;
 
 /** Returns an amount as the API shows it. */
-export function shownOf(unit: BudgetRow['unit'], amount: number): Amount {
-  return unit === 'money' ? formatMoney(BigInt(amount)) : amount;
+export function shownOf(unit: BudgetRow['unit'], amount: number | bigint): Amount {
+  return unit === 'money' ? formatMoney(BigInt(amount)) : Number(amount);
 }
 
 /** @param state absent in the answer to a change */

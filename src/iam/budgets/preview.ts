@@ -83,7 +83,7 @@ export async function previewBudget(
 }
 
 type Blocked = Pick<PreviewedPeriod, 'requests' | 'blocked_requests' | 'blocked'>;
-const NOTHING: Blocked = { requests: 0, blocked_requests: 0, blocked: 0 };
+const NOTHING: Blocked = { requests: 0, blocked_requests: 0, blocked: 0n };
 
 function added(sum: Blocked, one: Blocked): Blocked {
   return {

@@ -97,18 +97,21 @@ export const SHARES = {
 interface UsageOfKey {
   readonly key_id: KeyId | null;
   readonly user_id: UserId | null;
-  readonly spent: number;
+  readonly spent: bigint;
 }
+
+// Sums are read as text: the cost of many callers may exceed an exact number.
+type AsText<T> = { readonly [Name in keyof T]: T[Name] extends bigint ? string : T[Name] };
 
 /** Returns the keys and users with the most usage. */
 export async function topKeys(q: Queryable, usage: CountedUsage, most: number): Promise<readonly UsageOfKey[]> {
   const { sql, bindings } = countedUsage(usage);
-  const { rows } = await q.raw<{ rows: UsageOfKey[] }>(
-    `select nullif(key_id, '') as key_id, nullif(user_id, '') as user_id, cast(sum(amount) as bigint) as spent
-     from (${sql}) u group by u.key_id, u.user_id order by spent desc, u.key_id, u.user_id limit :most`,
+  const { rows } = await q.raw<{ rows: AsText<UsageOfKey>[] }>(
+    `select nullif(key_id, '') as key_id, nullif(user_id, '') as user_id, cast(sum(amount) as text) as spent
+     from (${sql}) u group by u.key_id, u.user_id order by sum(amount) desc, u.key_id, u.user_id limit :most`,
     { ...bindings, most },
   );
-  return rows;
+  return rows.map((row) => ({ ...row, spent: BigInt(row.spent) }));
 }
 
 /** Returns the models with the most usage. */
@@ -116,14 +119,14 @@ export async function topModels(
   q: Queryable,
   usage: CountedUsage,
   most: number,
-): Promise<readonly { readonly model: string; readonly spent: number }[]> {
+): Promise<readonly { readonly model: string; readonly spent: bigint }[]> {
   const { sql, bindings } = countedUsage(usage);
-  const { rows } = await q.raw<{ rows: { model: string; spent: number }[] }>(
-    `select model, cast(sum(amount) as bigint) as spent from (${sql}) u
-     group by model order by spent desc, model limit :most`,
+  const { rows } = await q.raw<{ rows: { model: string; spent: string }[] }>(
+    `select model, cast(sum(amount) as text) as spent from (${sql}) u
+     group by model order by sum(amount) desc, model limit :most`,
     { ...bindings, most },
   );
-  return rows;
+  return rows.map((row) => ({ ...row, spent: BigInt(row.spent) }));
 }
 
 /** Returns the callers with amounts of their own that have the most usage. */
@@ -217,10 +220,10 @@ export interface PreviewedPeriod {
   readonly callers: number;
   readonly callers_reached: number;
   readonly reached_on: string | null;
-  readonly spent: number;
+  readonly spent: bigint;
   readonly requests: number;
   readonly blocked_requests: number;
-  readonly blocked: number;
+  readonly blocked: bigint;
 }
 
 /** SQL for the first day of the period of a day. */
@@ -239,7 +242,7 @@ export async function previewedPeriods(
 ): Promise<readonly PreviewedPeriod[]> {
   if (period === 'hour') return [];
   const { sql, bindings } = countedUsage(period === 'week' ? { ...usage, from: mondayOf(usage.from) } : usage);
-  const { rows } = await q.raw<{ rows: PreviewedPeriod[] }>(
+  const { rows } = await q.raw<{ rows: AsText<PreviewedPeriod>[] }>(
     `with daily as (
        select ${SHARES[per]} as share, ${STARTS[period]} as starts, u.day, sum(u.amount) as amount, sum(u.requests) as requests
        from (${sql}) u group by 1, 2, 3
@@ -254,13 +257,13 @@ export async function previewedPeriods(
      )
      select to_char(starts, 'YYYY-MM-DD') as starts_on, cast(count(*) as integer) as callers,
        cast(count(reached) as integer) as callers_reached, to_char(min(reached), 'YYYY-MM-DD') as reached_on,
-       cast(sum(spent) as bigint) as spent, cast(sum(requests) as bigint) as requests,
+       cast(sum(spent) as text) as spent, cast(sum(requests) as bigint) as requests,
        cast(sum(blocked_requests) as bigint) as blocked_requests,
-       cast(sum(greatest(0, spent - :limit)) as bigint) as blocked
+       cast(sum(greatest(0, spent - :limit)) as text) as blocked
      from shares group by starts order by starts`,
     { ...bindings, limit },
   );
-  return rows;
+  return rows.map((row) => ({ ...row, spent: BigInt(row.spent), blocked: BigInt(row.blocked) }));
 }
 
 const DAY_MS = 86_400_000;

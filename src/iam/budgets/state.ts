@@ -137,7 +137,7 @@ export async function breakdownOf(
   const { per } = row;
   const callers = per === 'all' ? {} : { callers: await callersOf(q, row, usage, per, period) };
   if (row.period === 'hour') return callers;
-  const shown = ({ spent }: { readonly spent: number }) => ({ spent: shownOf(row.unit, spent) });
+  const shown = ({ spent }: { readonly spent: bigint }) => ({ spent: shownOf(row.unit, spent) });
   const [keys, models] = [await topKeys(q, usage, MOST_ROWS), await topModels(q, usage, MOST_ROWS)];
   return {
     ...callers,
