@@ -1856,35 +1856,33 @@ CREATE OR REPLACE FUNCTION public.metering_note_alerts(tenants text[], periods t
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
 AS $function$
-declare
-  reached record;
 begin
-  for reached in
-    select c.tenant_id, b.id as budget_id, c.period, a.threshold, c.spent, b.limit_amount
-    from unnest(tenants, periods, amounts) as c(tenant_id, period, spent)
-    -- Found by its id, never by the index of the tenant's names.
-    join budgets b on b.id = split_part(split_part(c.period, ' ', 1), '/', 1) and b.tenant_id collate "C" = c.tenant_id and b.enabled
-      and b.alerts <> '[]' and cast(b.epoch as text) = split_part(c.period, '#', 2)
-    cross join lateral (select cast(value as numeric) as threshold from jsonb_array_elements(b.alerts)) a
-    where c.spent >= a.threshold * b.limit_amount and coalesce(metering_kept_until(c.period) >= current_date, true)
-      and not exists (select from budget_alerts o where o.tenant_id = c.tenant_id and o.period = c.period and o.threshold = a.threshold)
-    union all
-    select c.tenant_id, null, c.period, a.threshold, c.spent, q.quota
-    from unnest(tenants, periods, amounts) as c(tenant_id, period, spent)
-    join tenants t on t.id = c.tenant_id and c.period ~ '^[0-9]{4}-[0-9]{2}$'
-    cross join lateral (select cast(cast(t.quotas ->> 'monthly_tokens' as numeric) as bigint) as quota) q
-    cross join unnest(array[0.8, 1]) as a(threshold)
-    where c.spent >= a.threshold * q.quota and coalesce(metering_kept_until(c.period) >= current_date, true)
-      and not exists (select from budget_alerts o where o.tenant_id = c.tenant_id and o.period = c.period and o.threshold = a.threshold)
-    order by 1, 3, 4
-  loop
-    -- A concurrent deletion of the budget would otherwise fail the booking.
-    if reached.budget_id is null or exists (select from budgets b where b.id = reached.budget_id for key share) then
-      insert into budget_alerts (tenant_id, budget_id, period, threshold, spent, limit_amount)
-      values (reached.tenant_id, reached.budget_id, reached.period, reached.threshold, reached.spent, reached.limit_amount)
-      on conflict do nothing;
-    end if;
-  end loop;
+  with counters as materialized (
+    select c.tenant_id, l.budget_id, c.period, c.spent, l.limit_amount, l.alerts,
+      array(select o.threshold from budget_alerts o where o.tenant_id = c.tenant_id and o.period = c.period) as noted
+    from unnest(tenants, periods, amounts) as c(tenant_id, period, spent) cross join lateral (
+      select b.id as budget_id, b.limit_amount, b.alerts from budgets b
+      -- Found by its id, never by the index of the tenant's names.
+      where b.id = split_part(split_part(c.period, ' ', 1), '/', 1) and b.tenant_id collate "C" = c.tenant_id and b.enabled
+        and b.alerts <> '[]' and cast(b.epoch as text) = split_part(c.period, '#', 2)
+      union all
+      select null, cast(cast(t.quotas ->> 'monthly_tokens' as numeric) as bigint), '[0.8, 1]' from tenants t
+      where t.id = c.tenant_id and c.period ~ '^[0-9]{4}-[0-9]{2}$'
+    ) l
+    where coalesce(metering_kept_until(c.period) >= current_date, true)
+  ), reached as materialized (
+    select c.tenant_id, c.budget_id, c.period, a.threshold, c.spent, c.limit_amount
+    from counters c cross join lateral (select cast(value as numeric) as threshold from jsonb_array_elements(c.alerts)) a
+    where c.spent >= a.threshold * c.limit_amount and cast(a.threshold as double precision) <> all (c.noted)
+  ), kept as materialized (
+    select b.id from (select distinct r.budget_id from reached r order by 1) r
+    cross join lateral (select o.id from budgets o where o.id = r.budget_id for key share) b
+  )
+  insert into budget_alerts (tenant_id, budget_id, period, threshold, spent, limit_amount)
+  select r.tenant_id, r.budget_id, r.period, r.threshold, r.spent, r.limit_amount from reached r
+  where r.budget_id is null or r.budget_id in (select k.id from kept k)
+  order by 1, 3, 4
+  on conflict do nothing;
 end
 $function$;
 

@@ -1,7 +1,7 @@
 /** Batches of requests that are booked in one statement. */
 
-/** The largest number of charges in a batch. PostgreSQL books this many distinct ones in about 50 ms. */
-const MAX_CHARGES = 2000;
+/** The largest number of charges in a batch. PostgreSQL books this many distinct ones in about 25 ms, or in 300 ms if each raises 10 alerts. */
+const MAX_CHARGES = 1000;
 
 /**
  * Returns the first items, at most `most`, whose charges one statement books within its timeout.

@@ -1,8 +1,9 @@
 /**
- * Books the ends of requests in batches. Ends that cannot be booked now wait, a bounded number. If the store rejects a
- * batch, the settler books its ends one by one and drops those that the store rejects, so that they do not hold up the
- * others. If the store does not know the issuer of an end, the settler retries for UNKNOWN_FOR_MS: after a failover to
- * a standby that lagged, the store knows a recently started process only after that process has sent a statement.
+ * Books the ends of requests in batches. Ends that cannot be booked now wait, a bounded number. After each failure, the
+ * settler halves its batch, so that neither an end that the store rejects, nor ends that the store cannot book together
+ * within its timeout, hold up the others. It drops an end that the store rejects in a batch of its own. If the store
+ * does not know the issuer of an end, the settler retries for UNKNOWN_FOR_MS: after a failover to a standby that
+ * lagged, the store knows a recently started process only after that process has sent a statement.
  */
 
 import { BoundedQueue } from '../concurrency/bounded-queue.ts';
@@ -42,10 +43,8 @@ export class Settler {
   /** Ends whose issuer the store did not know when they were last tried. */
   #unknown: QueuedSettlement[] = [];
   #retriedAtMs = Number.NEGATIVE_INFINITY;
-  /**
-   * The number of ends at the head of the queue that are booked one at a time, because the store rejected their batch.
-   */
-  #suspects = 0;
+  /** The largest number of ends in the next batch: half of a batch that failed, twice one that was booked. */
+  #most = BATCH;
   #flushedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: SettlerParts) {
@@ -90,8 +89,8 @@ export class Settler {
 
   async #write(): Promise<void> {
     for (let batch = 0; batch < MAX_BATCHES && this.#queue.length > 0; batch++) {
-      const ends = this.#queue.peek(this.#suspects > 0 ? 1 : BATCH);
-      const booked = chargedBatch(ends, BATCH, ({ settlement }) => settlement.charges.length);
+      const ends = this.#queue.peek(this.#most);
+      const booked = chargedBatch(ends, this.#most, ({ settlement }) => settlement.charges.length);
       if (!(await this.#book(booked))) return;
     }
   }
@@ -114,14 +113,12 @@ export class Settler {
       for (const settlement of known) this.#parts.onBooked(settlement);
       return true;
     } catch (error) {
+      this.#most = Math.ceil(batch.length / 2);
       if (error instanceof Fault) {
         this.#outage.failed(error);
         return false;
       }
-      if (batch.length > 1) {
-        this.#suspects = batch.length;
-        return true;
-      }
+      if (batch.length > 1) return true;
       onFault?.(error);
       counts.dropped += 1;
       this.#done(batch);
@@ -145,7 +142,7 @@ export class Settler {
 
   #done(batch: readonly QueuedSettlement[]): void {
     this.#queue.drop(batch.length);
-    this.#suspects = Math.max(0, this.#suspects - batch.length);
+    this.#most = Math.min(BATCH, 2 * this.#most);
     const [first] = batch;
     if (first !== undefined) this.#parts.counts.settlementLagMs = this.#parts.monotonicMs() - first.reportedAtMs;
   }

@@ -10,8 +10,10 @@ import { lockBudget } from '../../src/iam/budgets/queries.ts';
 import { lockTenants } from '../../src/iam/setup/queries.ts';
 import { periodAt } from '../../src/metering/budget-periods.ts';
 import type { Charge, OpenRequest, Settlement } from '../../src/metering/ports.ts';
+import { Settler } from '../../src/metering/settler.ts';
 import type { Database } from '../../src/store/database.ts';
 import { openMetering, postgresMetering } from '../../src/store/metering/metering.ts';
+import { newCounts } from '../../src/telemetry/metering-counts.ts';
 import { type FreshDatabase, freshDatabase } from '../support/database.ts';
 import { runs } from '../support/properties.ts';
 import type { StoreUnderTest } from './support/conformance.ts';
@@ -274,6 +276,11 @@ test('the database computes the cost of a correction as the processes compute co
   expect(rows.map((row) => row['cost'])).toEqual(cases.map(([rates, usage]) => String(costOf(rates, usage))));
 });
 
+const REQUEST: Request = {
+  ...{ owner: 0, key: 1, user: 1, model: 1, prompt: 50, completion: 50, price: undefined, budgets: [] },
+  ...{ isNoted: false, reporters: [], corrected: undefined },
+};
+
 describe('counters', () => {
   const ZONES = ['UTC', 'Europe/Berlin', 'Australia/Lord_Howe', 'America/Havana', 'Pacific/Apia'];
   const KEPT_DAYS = { hour: 8, day: 100, week: 100, month: 800 } as const;
@@ -360,18 +367,37 @@ describe('counters', () => {
     expect(row?.['waiting']).toEqual(['bud_new']);
   });
 
+  test('of 125 keys in 16 budgets with 10 alerts each are booked with all of their alerts, within the timeout of bookings', async () => {
+    const tenant = 'alerts';
+    const alerts = Array.from({ length: 10 }, (_, i) => (i + 1) / 10);
+    for (let i = 0; i < 16; i++) await under.addBudget(tenant, { id: `bud_alerts${i}`, limit: 0, alerts, epoch: 0 });
+    await under.store.lease(tenant, []);
+    const counts = newCounts();
+    const settler = new Settler({
+      ...{ store: postgresMetering(pools[0] ?? expect.fail()), processId: tenant, monotonicMs: () => 0 },
+      ...{ maxWaiting: 1000, counts, onBooked: () => undefined },
+    });
+    const periods: string[] = [];
+    for (let key = 0; key < 125; key++) {
+      const own = Array.from({ length: 16 }, (_, i) => `bud_alerts${i}/key_${key} ${MONTH}#0`);
+      const charges = own.map((period) => ({ unit: 'requests' as const, period }));
+      settler.add({ ...settlementOf({ ...REQUEST, key }, key, 0), processId: tenant, tenant, charges });
+      periods.push(...own);
+    }
+    for (let run = 0; run < 30 && settler.waiting > 0; run++) await settler.flush();
+    expect([settler.waiting, counts.settled, counts.dropped]).toEqual([0, 125, 0]);
+    const reached = periods.flatMap((period) => alerts.map((threshold) => `${period} ${threshold}`));
+    expect((await under.alerts(tenant)).toSorted()).toEqual(reached.toSorted());
+  });
+
   /** A budget with an alert, and the end of a request that reaches it. */
   async function anEndThatAlerts(tenant: string) {
     const id = makeId('bud', Date.now(), randomBytes(16));
     await under.addBudget(tenant, { id, limit: 100, alerts: [0.5], epoch: 0 });
     await under.store.lease(tenant, []);
-    const request: Request = {
-      ...{ owner: 0, key: 1, user: 1, model: 1, prompt: 50, completion: 50, price: undefined, budgets: [] },
-      ...{ isNoted: false, reporters: [], corrected: undefined },
-    };
     const period = `${id} ${MONTH}#0`;
     const charges = [{ unit: 'tokens' as const, period }];
-    return { id, tenant, period, end: { ...settlementOf(request, 1, 0), processId: tenant, tenant, charges } };
+    return { id, tenant, period, end: { ...settlementOf(REQUEST, 1, 0), processId: tenant, tenant, charges } };
   }
 
   test('do not wait for the application of a setup, also if they raise an alert', async () => {

@@ -331,6 +331,39 @@ describe('settling', () => {
     expect([booked, counts.dropped, made.waiting]).toEqual([[0, 1, 2, 4, 5], 1, 0]);
   });
 
+  test('finds the one that the store refuses among 500 in three runs', async () => {
+    const { made, counts, booked } = settler((counters) => {
+      if (counters.includes(300)) throw new Error('not a number of tokens');
+    });
+    for (let i = 0; i < 500; i++) made.add(one(i));
+    for (let run = 0; run < 3; run++) await made.flush();
+    expect([booked.length, counts.dropped, made.waiting]).toEqual([499, 1, 0]);
+  });
+
+  test('books in smaller batches the ends that the store cannot book together within its timeout', async () => {
+    const { made, counts, booked } = settler((counters) => {
+      if (counters.length > 100) throw new Fault('the database did not answer in time');
+    });
+    for (let i = 0; i < 500; i++) made.add(one(i));
+    for (let run = 0; run < 10; run++) await made.flush();
+    expect(booked).toEqual(Array.from({ length: 500 }, (_, i) => i));
+    expect([counts.dropped, made.waiting]).toEqual([0, 0]);
+  });
+
+  test('books whole batches again after an outage', async () => {
+    let away = true;
+    const sizes: number[] = [];
+    const { made } = settler((counters) => {
+      if (away) throw new Fault('away');
+      sizes.push(counters.length);
+    }, 5000);
+    for (let i = 0; i < 5000; i++) made.add(one(i));
+    for (let run = 0; run < 20; run++) await made.flush();
+    away = false;
+    await made.flush();
+    expect([sizes.at(0), sizes.at(-2), made.waiting]).toEqual([1, 500, 0]);
+  });
+
   test('keeps all that could not be booked because the store was away, up to its bound', async () => {
     let away = true;
     const { made, counts, booked } = settler(() => {
