@@ -454,7 +454,7 @@ export type BudgetReset = {
   readonly reason: string;
 };
 
-/** Absent after a change. */
+/** Absent after a change. Without `callers`, `by_key` and `by_model` if the period has more than 200,000 rows of usage to sum. */
 export type BudgetState = {
   /** The beginning of the period. Null: it has none. */
   readonly starts_at: string | null;

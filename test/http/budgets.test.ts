@@ -1,6 +1,7 @@
 /** /v1/iam/budgets: limits of what callers may spend in a period. */
 
 import { beforeEach, describe, expect, test } from 'vitest';
+import { PATIENT } from '../support/database.ts';
 import { type Harness, it, type Json, outcome, type Person, type Reply, rows, text, unique } from './harness.ts';
 
 const ACME = unique('acme');
@@ -257,6 +258,47 @@ describe('a budget', () => {
       by_key: expect.arrayContaining(keys.map((key_id) => expect.objectContaining({ key_id, spent }))),
       by_model: ['gpt-4', 'gpt-5'].map((model) => ({ model, spent })),
     });
+  });
+
+  test('shows no sums of more than 200,000 rows of usage, except of its own keys or users, and has no preview then', async () => {
+    const id = unique('crowd');
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id, name: id } });
+    const { token } = await h.person(id, ['tenant-admin']);
+    const member = await h.person(id, []);
+    // The server's own statements end after 2 s. The triggers that sum the rows would take half a minute.
+    const patient = h.db.reopen({ ...PATIENT, poolMax: 1 });
+    await patient.knex.transaction(async (trx) => {
+      await trx.raw('set local session_replication_role = replica');
+      await trx.raw(
+        `insert into usage_daily (tenant_id, day, model, key_id, user_id, requests)
+         select ?, cast(date_trunc('month', current_date) - interval '1 month' as date), 'm', 'key_' || lpad(cast(n as text), 26, '0'),
+           case when n = 1 then ? else '' end, 1
+         from generate_series(1, 200001) n`,
+        [id, member.id],
+      );
+    });
+    const budget = (appliesTo: object) => ({
+      name: unique('sums'),
+      unit: 'requests',
+      limit: 5,
+      period: 'total',
+      applies_to: appliesTo,
+    });
+    const sums = async (appliesTo: object) => {
+      const { json } = await h.api('POST', BUDGETS, { as: token, body: budget(appliesTo) });
+      await h.db.knex('budgets').where({ id: json['id'] }).update({ created_at: '2020-01-01' });
+      return (await get(text(json, 'id'), token)).json['state'];
+    };
+    const preview = (appliesTo: object) => h.api('POST', `${BUDGETS}/preview`, { as: token, body: budget(appliesTo) });
+    expect(await sums({ tenant: true })).not.toHaveProperty('by_key');
+    expect(await sums({ users: [member.id] })).toMatchObject({ by_key: [{ user_id: member.id, spent: 1 }] });
+    expect(failed(await preview({ tenant: true }))).toEqual(['422 invalid_field', '/applies_to']);
+    expect((await preview({ users: [member.id] })).json).toMatchObject({ periods: [{ spent: 1 }] });
+    await patient.knex.transaction(async (trx) => {
+      await trx.raw('set local session_replication_role = replica');
+      await trx('usage_daily').where({ tenant_id: id }).delete();
+    });
+    await patient.close();
   });
 
   test('with an amount for each key shows what is left for those that used most', async () => {

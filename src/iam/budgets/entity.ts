@@ -159,7 +159,10 @@ const budgetState = component(
       ),
       by_model: Type.Optional(Type.Array(ofModel, { description: 'The same by model.' })),
     },
-    { description: 'Absent after a change.' },
+    {
+      description:
+        'Absent after a change. Without `callers`, `by_key` and `by_model` if the period has more than 200,000 rows of usage to sum.',
+    },
   ),
 );
 export type SpentState = Static<typeof budgetState>;

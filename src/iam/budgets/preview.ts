@@ -2,11 +2,11 @@
 
 import { type Static, Type } from 'typebox';
 import type { AdminParts, Caller } from '../caller/caller.ts';
-import { throwIfInvalid } from '../caller/refusals.ts';
+import { invalidField, throwIfInvalid } from '../caller/refusals.ts';
 import { component, countOf, nullable } from '../schema/keywords.ts';
 import { momentOf, spanOfPeriod } from '../usage/period.ts';
 import { type BudgetValues, type NewBudget, shownAmount, shownOf } from './entity.ts';
-import { type PreviewedPeriod, previewedPeriods, zonesOf } from './state-queries.ts';
+import { isTooMuch, MOST_ROWS_SUMMED, type PreviewedPeriod, previewedPeriods, zonesOf } from './state-queries.ts';
 import { readNewBudget } from './values.ts';
 import { unknownInScope } from './write.ts';
 
@@ -48,7 +48,8 @@ export const budgetPreview = component(
 /**
  * Weeks begin on a Monday, so the first one may begin before the month. A budget without a period is compared as if it
  * began with the month. Roles and metadata are those of now.
- * @throws Refusal like the creation of the budget, except for a taken name and for quotas
+ * @throws Refusal like the creation of the budget, except for a taken name and for quotas; `invalid_field` if there is
+ *   too much usage to sum
  */
 export async function previewBudget(
   { db: { knex } }: Pick<AdminParts, 'db'>,
@@ -67,6 +68,13 @@ export async function previewBudget(
     unit: values.unit,
     ...span,
   };
+  if (await isTooMuch(knex, usage)) {
+    const most = MOST_ROWS_SUMMED.toLocaleString('en-US');
+    throw invalidField(
+      '/applies_to',
+      `The server compares a budget with at most ${most} rows of usage, and the last month has more. Preview it for some keys or users.`,
+    );
+  }
   const periods = await previewedPeriods(knex, usage, values);
   return {
     ...span,

@@ -11,6 +11,7 @@ import {
   type CountedUsage,
   type Counter,
   type CounterState,
+  isTooMuch,
   readCounters,
   topCallers,
   topKeys,
@@ -115,7 +116,7 @@ function amountsOf({ unit, limit_amount }: Pick<BudgetRow, 'unit' | 'limit_amoun
   };
 }
 
-/** Reads who and which models used most of one budget in its current period. */
+/** Reads who and which models used most of one budget in its current period, unless there is too much usage to sum. */
 export async function breakdownOf(
   q: Queryable,
   row: BudgetRow,
@@ -134,6 +135,7 @@ export async function breakdownOf(
     from: dayIn(momentOf(tenantZone, from)),
     to: dayIn(momentOf(tenantZone, nowMs)),
   };
+  if (await isTooMuch(q, usage)) return {};
   const { per } = row;
   const callers = per === 'all' ? {} : { callers: await callersOf(q, row, usage, per, period) };
   if (row.period === 'hour') return callers;
