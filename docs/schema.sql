@@ -195,7 +195,7 @@ CREATE TABLE changes (
   key text NOT NULL,
   at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
   CONSTRAINT changes_pkey PRIMARY KEY (seq),
-  CONSTRAINT changes_kind_check CHECK (kind = ANY (ARRAY['key'::text, 'user'::text, 'session'::text, 'tenant'::text, 'global'::text, 'signing_keys'::text, 'issuer'::text, 'link'::text, 'prices'::text]))
+  CONSTRAINT changes_kind_check CHECK (kind = ANY (ARRAY['key'::text, 'user'::text, 'session'::text, 'tenant'::text, 'global'::text, 'signing_keys'::text, 'issuer'::text, 'link'::text, 'prices'::text, 'issuer_sessions'::text]))
 );
 
 CREATE TABLE collection_counts (
@@ -247,6 +247,14 @@ CREATE TABLE ended_budgets (
   ended_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
 CREATE INDEX ended_budgets_by_time ON ended_budgets USING btree (ended_at);
+
+CREATE TABLE ended_issuer_sessions (
+  issuer_id text NOT NULL,
+  which text NOT NULL,
+  begun_until timestamp with time zone NOT NULL,
+  CONSTRAINT ended_issuer_sessions_pkey PRIMARY KEY (issuer_id, which),
+  CONSTRAINT ended_issuer_sessions_which_check CHECK (which = ANY (ARRAY['all'::text, 'users'::text, 'logins'::text]))
+);
 
 CREATE TABLE feed_state (
   only_row boolean DEFAULT true NOT NULL,
@@ -727,8 +735,7 @@ CREATE TABLE sessions (
   sso_id_token_sealed bytea,
   CONSTRAINT sessions_pkey PRIMARY KEY (id),
   CONSTRAINT sessions_of_one CHECK ((user_id IS NULL) <> (api_key_id IS NULL)),
-  CONSTRAINT sessions_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_keys(id) ON DELETE CASCADE,
-  CONSTRAINT sessions_issuer_id_fkey FOREIGN KEY (issuer_id) REFERENCES issuers(id) ON DELETE SET NULL
+  CONSTRAINT sessions_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_keys(id) ON DELETE CASCADE
 );
 CREATE INDEX sessions_by_end ON sessions USING btree (COALESCE(ended_at, expires_at));
 CREATE INDEX sessions_by_issuer ON sessions USING btree (issuer_id) WHERE issuer_id IS NOT NULL;
@@ -736,6 +743,7 @@ CREATE INDEX sessions_by_key ON sessions USING btree (api_key_id) WHERE api_key_
 CREATE INDEX sessions_by_sso_sid ON sessions USING btree (issuer_id, sso_sid) WHERE sso_sid IS NOT NULL;
 CREATE INDEX sessions_by_sso_subject ON sessions USING btree (issuer_id, sso_subject) WHERE sso_subject IS NOT NULL;
 CREATE INDEX sessions_by_user ON sessions USING btree (user_id, id);
+CREATE INDEX sessions_not_ended_by_issuer ON sessions USING btree (issuer_id, created_at) WHERE issuer_id IS NOT NULL AND ended_at IS NULL;
 CREATE INDEX sessions_not_ended_by_user ON sessions USING btree (user_id) WHERE ended_at IS NULL;
 
 CREATE TABLE refresh_tokens (
@@ -1080,6 +1088,16 @@ begin
   if tg_op <> 'DELETE' then
     perform feed_append('tenant', new.tenant_id);
   end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.feed_ended_issuer_sessions()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform feed_append('issuer_sessions', new.issuer_id);
   return null;
 end
 $function$;
@@ -2351,6 +2369,8 @@ CREATE TRIGGER budgets_began_again AFTER UPDATE ON budgets FOR EACH ROW WHEN (ol
 CREATE TRIGGER budgets_deleted AFTER DELETE ON budgets FOR EACH ROW EXECUTE FUNCTION note_ended_budget();
 CREATE CONSTRAINT TRIGGER budgets_feed AFTER INSERT OR DELETE OR UPDATE ON budgets DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION feed_budget();
 CREATE TRIGGER budgets_feed_emptied AFTER TRUNCATE ON budgets FOR EACH STATEMENT EXECUTE FUNCTION feed_new_epoch();
+CREATE CONSTRAINT TRIGGER ended_issuer_sessions_feed AFTER INSERT OR UPDATE ON ended_issuer_sessions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION feed_ended_issuer_sessions();
+CREATE TRIGGER ended_issuer_sessions_feed_emptied AFTER TRUNCATE ON ended_issuer_sessions FOR EACH STATEMENT EXECUTE FUNCTION feed_new_epoch();
 CREATE CONSTRAINT TRIGGER issuer_keys_feed AFTER UPDATE ON issuer_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.keys IS DISTINCT FROM new.keys OR old.fetched_at IS DISTINCT FROM new.fetched_at AND old.error IS NOT NULL) EXECUTE FUNCTION feed_issuer_keys();
 CREATE CONSTRAINT TRIGGER issuer_keys_feed_new AFTER INSERT ON issuer_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.keys IS NOT NULL) EXECUTE FUNCTION feed_issuer_keys();
 CREATE CONSTRAINT TRIGGER issuers_feed AFTER INSERT OR DELETE OR UPDATE ON issuers DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION feed_issuer();

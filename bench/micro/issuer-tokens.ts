@@ -73,6 +73,7 @@ const source: CacheLoader = {
       id: session,
       userId: given(parseId('usr', session.replace('ses', 'usr'))),
       keyId: undefined,
+      issuerId: undefined,
       scope: undefined,
       ended: false,
       expiresAtMs: 4e12,

@@ -232,6 +232,9 @@ export class CredentialCache implements ChangeListener {
       case 'prices':
         // No decision reads them.
         break;
+      case 'issuer_sessions':
+        this.#maps.sessions.applyToGroup(key, seq);
+        break;
       default:
         this.#maps[MAP_OF[kind]].apply(key, seq);
     }

@@ -114,6 +114,7 @@ export function makeMaps(parts: MapsParts, limiters: Limiters): Maps {
     sessions: new ReadThroughCache({
       ...credentials,
       load: (id) => source.session(id),
+      groupOf: ({ issuerId }) => issuerId,
       compile: (record, id) =>
         inOneStep(() => ({ value: toCachedSession(record, id), weight: weightOfSession(record) })),
     }),

@@ -13,6 +13,8 @@
  *   change was applied before the load began, while it ran, or whether the load read an old snapshot (a standby that
  *   lags).
  * - The floor replaces dropped tombstones. It is never below any of them.
+ * - A change of a group leaves a tombstone of the group. An entry of the group is stored, and used, only if its `asOf` has
+ *   reached it.
  * - A flush starts a new generation. A load that began in an earlier generation is never stored, because sequence
  *   numbers from before and after a failover cannot be compared.
  *
@@ -70,6 +72,11 @@ interface ReadThroughCacheParts<Key extends string, Stored, Value> {
   readonly load: (key: Key, known: boolean) => Promise<Loaded<Stored | undefined>>;
   /** Runs once for each load that can be stored. */
   readonly compile: (record: Stored, key: Key) => Steps<Compiled<Value>>;
+  /**
+   * Returns the group that a value belongs to for good. A change of the group changes all of its values. Absent: there are
+   * no groups.
+   */
+  readonly groupOf?: (value: Value) => string | undefined;
   readonly runner: StepRunner;
   /** For keys that were found before. */
   readonly limiter: LoadLimiter;
@@ -96,11 +103,14 @@ export interface MapStats extends CacheMapStats {
 export class CacheEntry<Value> {
   /** Whole monotonic milliseconds, read before the load began. */
   readonly loadedAtMs: number;
+  /** The feed's position in the snapshot that the value was read from. */
+  readonly asOf: number;
   #value: Value | undefined;
 
-  constructor(value: Value, loadedAtMs: number) {
+  constructor(value: Value, loadedAtMs: number, asOf: number) {
     this.#value = value;
     this.loadedAtMs = loadedAtMs;
+    this.asOf = asOf;
   }
 
   /** False after the cache has dropped the entry: it was changed, replaced, flushed or evicted. */
@@ -128,6 +138,7 @@ export class ReadThroughCache<Key extends string, Stored, Value extends object> 
   readonly #entries: LRUCache<string, CacheEntry<Value>>;
   readonly #absent = new NegativeCache<typeof ABSENT>(MAX_ABSENT, ABSENT_TTL_MS);
   readonly #tombstones: Tombstones;
+  readonly #groupTombstones: Tombstones;
   readonly #fills = new Fills();
   #generation = 0;
   #hits = 0;
@@ -139,6 +150,7 @@ export class ReadThroughCache<Key extends string, Stored, Value extends object> 
     // With `max`, lru-cache would allocate the places of all entries at once.
     this.#entries = new LRUCache({ maxSize: parts.maxWeight, dispose: (entry) => entry.release() });
     this.#tombstones = new Tombstones(parts.maxTombstones);
+    this.#groupTombstones = new Tombstones(parts.maxTombstones);
   }
 
   /** Returns the value of the key; undefined = it must be loaded. Never waits. */
@@ -149,7 +161,7 @@ export class ReadThroughCache<Key extends string, Stored, Value extends object> 
 
   /** Reports whether `find` would return this entry. Does not count as a use of it. */
   holds(entry: CacheEntry<Value>, monotonicMs: number): boolean {
-    const held = entry.current && monotonicMs - entry.loadedAtMs < MAX_ENTRY_AGE_MS;
+    const held = entry.current && this.#isUsable(entry, monotonicMs);
     if (held) this.#hits++;
     return held;
   }
@@ -157,7 +169,7 @@ export class ReadThroughCache<Key extends string, Stored, Value extends object> 
   /** Like `peek`, but returns the entry in place of its value. */
   find(key: Key, monotonicMs: number): CacheEntry<Value> | typeof ABSENT | undefined {
     const entry = this.#entries.get(key);
-    if (entry !== undefined && monotonicMs - entry.loadedAtMs < MAX_ENTRY_AGE_MS) {
+    if (entry !== undefined && this.#isUsable(entry, monotonicMs)) {
       this.#hits++;
       return entry;
     }
@@ -196,10 +208,16 @@ export class ReadThroughCache<Key extends string, Stored, Value extends object> 
     if (fill !== undefined) fill.overtakenBy = Math.max(fill.overtakenBy, seq);
   }
 
+  /** Applies a change of a group. Its entries are compared when they are used, because a group may have very many. */
+  applyToGroup(group: string, seq: number): void {
+    this.#groupTombstones.add(group, seq);
+  }
+
   /** Drops all entries and rejects all running fills. The feed continues from `position`. */
   flush(position: number): void {
     this.forget();
     this.#tombstones.reset(position);
+    this.#groupTombstones.reset(position);
   }
 
   /** Drops all entries and rejects all running fills. The feed stays where it is. */
@@ -239,8 +257,8 @@ export class ReadThroughCache<Key extends string, Stored, Value extends object> 
       } else {
         const { value: compiled, spentMs } = await runner.run(compile(record, key), canStore);
         cooldown?.note(key, spentMs, monotonicMs());
-        if (compiled !== undefined && canStore()) {
-          this.#store(key, compiled, loadedAtMs);
+        if (compiled !== undefined && canStore() && this.#showsGroup(compiled.value, asOf)) {
+          this.#store(key, compiled, loadedAtMs, asOf);
           return true;
         }
       }
@@ -253,15 +271,24 @@ export class ReadThroughCache<Key extends string, Stored, Value extends object> 
     return Number.isSafeInteger(asOf) && asOf >= this.#tombstones.newest(key) && asOf > fill.overtakenBy;
   }
 
+  #isUsable({ value, loadedAtMs, asOf }: CacheEntry<Value>, monotonicMs: number): boolean {
+    return monotonicMs - loadedAtMs < MAX_ENTRY_AGE_MS && this.#showsGroup(value, asOf);
+  }
+
+  #showsGroup(value: Value, asOf: number): boolean {
+    const group = this.#parts.groupOf?.(value);
+    return group === undefined || asOf >= this.#groupTombstones.newest(group);
+  }
+
   #storeAbsence(key: Key, loadedAtMs: number): void {
     this.#entries.delete(key);
     this.#absent.put(key, ABSENT, loadedAtMs);
   }
 
-  #store(key: Key, { value, weight }: Compiled<Value>, loadedAtMs: number): void {
+  #store(key: Key, { value, weight }: Compiled<Value>, loadedAtMs: number, asOf: number): void {
     const { maxWeight, unseen } = this.#parts;
     this.#absent.delete(key);
-    this.#entries.set(key, new CacheEntry(value, loadedAtMs), { size: Math.min(maxWeight, weight) });
+    this.#entries.set(key, new CacheEntry(value, loadedAtMs, asOf), { size: Math.min(maxWeight, weight) });
     unseen?.known.add(key);
   }
 }

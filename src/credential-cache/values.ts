@@ -38,7 +38,7 @@ export interface CachedUser {
   readonly platformAdmin: boolean;
 }
 
-export interface CachedSession extends Pick<SessionRecord, 'id' | 'ended' | 'expiresAtMs'> {
+export interface CachedSession extends Pick<SessionRecord, 'id' | 'issuerId' | 'ended' | 'expiresAtMs'> {
   /** Undefined if the row has no owner, which proves nothing. */
   readonly ownerId: UserId | KeyId | undefined;
   readonly scope: PatternSet | undefined;
@@ -123,10 +123,10 @@ export function toCachedUser(record: UserRecord, id: UserId): CachedUser {
 }
 
 export function toCachedSession(record: SessionRecord, id: SessionId): CachedSession {
-  const { userId, keyId, ended, expiresAtMs } = record;
+  const { userId, keyId, issuerId, ended, expiresAtMs } = record;
   const scope = record.scope && compilePatterns(record.scope);
   const memo: SessionMemo = { ...newMemo(undefined), key: undefined };
-  return Object.freeze({ id, ownerId: userId ?? keyId, scope, ended, expiresAtMs, memo });
+  return Object.freeze({ id, ownerId: userId ?? keyId, issuerId, scope, ended, expiresAtMs, memo });
 }
 
 /** Returns the units of capacity that a session takes. The client that narrows it chooses the scope. */

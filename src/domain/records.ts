@@ -190,6 +190,8 @@ export interface SessionRecord {
   readonly userId: UserId | undefined;
   /** Undefined: the session belongs to a user. */
   readonly keyId: KeyId | undefined;
+  /** The issuer with whose token the session began. */
+  readonly issuerId: IssuerId | undefined;
   /** Permission patterns that narrow the session. Undefined: it has all permissions of its user or key. */
   readonly scope: readonly string[] | undefined;
   readonly ended: boolean;
@@ -308,5 +310,6 @@ export const CHANGE_KINDS = [
   'issuer',
   'link',
   'prices',
+  'issuer_sessions',
 ] as const;
 export type ChangeKind = (typeof CHANGE_KINDS)[number];

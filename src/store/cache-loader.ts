@@ -71,8 +71,16 @@ const keyOf = (digest: string): string => `lateral (
         select * from api_keys where digest = ${digest} union all select * from api_keys where previous_digest = ${digest} offset 0
       ) k on true`;
 
+/**
+ * SQL for the time at which session `s` ended; null = it has not. A row of `ended_issuer_sessions` counts until the upkeep
+ * has written `ended_at`.
+ */
+export const SESSION_ENDED_AT = `least(s.ended_at, (
+  select min(e.begun_until) from ended_issuer_sessions e where e.issuer_id = s.issuer_id and s.created_at <= e.begun_until
+    and (e.which = 'all' or e.which = 'users' and s.user_id is not null or e.which = 'logins' and s.sso_subject is not null)))`;
+
 /** Columns of `s` for `sessionRecord`. */
-export const SESSION = `s.id, s.user_id, s.api_key_id, s.scope, s.ended_at is not null as ended,
+export const SESSION = `s.id, s.user_id, s.api_key_id, s.issuer_id, s.scope, ${SESSION_ENDED_AT} is not null as ended,
         floor(extract(epoch from s.expires_at) * 1000)::float8 as expires_at_ms`;
 
 /**

@@ -98,6 +98,7 @@ export function sessionRecord(row: Row): SessionRecord {
     id: must(parseId('ses', text(row, 'id')), 'id'),
     userId: row['user_id'] === null ? undefined : must(parseId('usr', text(row, 'user_id')), 'user_id'),
     keyId: row['api_key_id'] === null ? undefined : must(parseId('key', text(row, 'api_key_id')), 'api_key_id'),
+    issuerId: row['issuer_id'] === null ? undefined : must(parseId('iss', text(row, 'issuer_id')), 'issuer_id'),
     scope: row['scope'] === null ? undefined : texts(row['scope'], 'scope'),
     ended: row['ended'] === true,
     expiresAtMs: number(row, 'expires_at_ms'),

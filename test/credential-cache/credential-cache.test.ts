@@ -8,6 +8,7 @@ import { Fault } from '../../src/domain/errors.ts';
 import { digest, keyId, roleName, sessionId, tenantId, userId } from './support/ids.ts';
 import { ModelStore, settle } from './support/model-store.ts';
 import {
+  ADMIN_SESSION,
   ADMINISTRATOR,
   AWAY,
   adminsToken,
@@ -20,6 +21,7 @@ import {
   DEVELOPER,
   developersToken,
   HOME,
+  ISSUER,
   initialState,
   NOW,
   OWNED,
@@ -343,6 +345,52 @@ describe('changes', () => {
     world.store.answersAtOnce = true;
     for (const load of world.store.pending) load.answer();
     expect((await resolution).identity).toEqual({ kind: 'invalid', reason: 'revoked' });
+  });
+
+  test('the end of the sessions of an issuer removes them and no others, and rejects what was loaded before it', async () => {
+    const world = aLive();
+    const { store, live } = world;
+    const state = store.at(store.position);
+    const began = (ended: boolean) => new Map(state.sessions).set(SESSION, aSession({ issuerId: ISSUER, ended }));
+    store.commit('session', SESSION, { sessions: began(false) });
+    store.deliver(live, 0);
+    expect([await outcome(world, developersToken), await outcome(world, adminsToken)]).toEqual(['proved', 'proved']);
+    const before = store.position;
+    store.commit('issuer_sessions', ISSUER, { sessions: began(true) });
+    store.deliver(live, before);
+    expect([await outcome(world, developersToken), await outcome(world, adminsToken)]).toEqual([
+      'session_ended',
+      'proved',
+    ]);
+    expect([store.loadsOf('session', SESSION), store.loadsOf('session', ADMIN_SESSION)]).toEqual([2, 1]);
+  });
+
+  test('a load that runs during the end of the sessions of an issuer never admits one, also if its snapshot is older', async () => {
+    const world = aLive();
+    const { store, live } = world;
+    const state = store.at(store.position);
+    const began = (ended: boolean) => new Map(state.sessions).set(SESSION, aSession({ issuerId: ISSUER, ended }));
+    store.commit('session', SESSION, { sessions: began(false) });
+    store.deliver(live, 0);
+    const before = store.position;
+    store.answersAtOnce = false;
+    const resolved = outcome(world, developersToken);
+    await settle();
+    const early = store.pending.find(({ kind }) => kind === 'session');
+    early?.see(before);
+    store.commit('issuer_sessions', ISSUER, { sessions: began(true) });
+    store.deliver(live, before);
+    early?.answer();
+    await settle();
+    // The next load of the session still reads a standby that lags.
+    const late = store.pending.find(({ kind }) => kind === 'session');
+    late?.see(before);
+    late?.answer();
+    await settle();
+    store.answersAtOnce = true;
+    for (const load of store.pending) load.answer();
+    expect(await resolved).toBe('session_ended');
+    expect(store.loadsOf('session', SESSION)).toBe(3);
   });
 
   test('a new key is valid as soon as its change is delivered, although it was unknown before', async () => {

@@ -10,7 +10,7 @@ import type { ChangeKind } from '../../src/domain/records.ts';
 import { finish } from '../../src/domain/steps.ts';
 import { digest, issuerId, sessionId, tenantId, userId } from './support/ids.ts';
 
-export type LoadedKind = Exclude<ChangeKind, 'signing_keys' | 'prices'>;
+export type LoadedKind = Exclude<ChangeKind, 'signing_keys' | 'prices' | 'issuer_sessions'>;
 
 /** One row of each kind exists, at version 0. */
 export interface SourceWorld {

@@ -327,6 +327,7 @@ test('no lookup reads a whole table, for any number of rows', async () => {
     insert into api_keys (id, tenant_id, description, digest, prefix, last_four, scopes, created_by)
       select 'k' || n, 't1', '', sha256(n::text::bytea), '', '', '{}', '' from generate_series(1, 20000) n;
     insert into sessions (id, user_id, expires_at) select 's' || n, 'u' || n, now() from generate_series(1, 5000) n;
+    insert into ended_issuer_sessions (issuer_id, which, begun_until) select 'i' || n, 'all', now() from generate_series(1, 2000) n;
     insert into issuers (id, tenant_id, name, kind, issuer, audiences, algorithms)
       select 'i' || n, 't' || n, 'i', 'oidc', 'https://i' || n, '{}', '{}' from generate_series(1, 2000) n;
     insert into issuer_keys (issuer_id) select 'i' || n from generate_series(1, 2000) n;

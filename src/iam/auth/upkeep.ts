@@ -1,6 +1,6 @@
 /**
- * Removes rows that no decision reads and that would otherwise only grow: holders of deleted roles, ended sessions with
- * their refresh tokens, expired one-time tokens, failure counts of ended windows, addresses without a login for 30
+ * Removes rows that no decision reads and that would otherwise only grow: holders of deleted roles, names of ended sessions of
+ * issuers, ended sessions with their refresh tokens, expired one-time tokens, failure counts of ended windows, addresses without a login for 30
  * days, used states of logins by an issuer, responses stored for an Idempotency-Key, ids of old usage events, counts of decisions and recorded decisions
  * beyond their bounds, uses of permissions by keys, ended keys, digests of rotated secrets, and old deliveries of webhooks.
  */
@@ -17,6 +17,7 @@ import { pruneResponses } from '../change/queries.ts';
 import { joinOldMinutes, pruneDecisions } from '../decisions/count-queries.ts';
 import { pruneExcessRecent, pruneOldRecent, pruneOtherDenials, RECENT_BOUNDS } from '../decisions/recent-queries.ts';
 import { pruneRotatedDigests } from '../explain/ended-queries.ts';
+import { endRowsOfIssuer } from '../issuers/reference-queries.ts';
 import { forgetDeletedRole } from '../roles/queries.ts';
 import { pruneSessions } from '../sessions/queries.ts';
 import { pruneUsed } from '../sso/queries.ts';
@@ -27,7 +28,7 @@ import { pruneKnownAddresses, pruneWindows } from './failure-queries.ts';
 import { WINDOW_MS } from './throttle.ts';
 import { takesUpkeep, type UpkeepKind } from './upkeep-queries.ts';
 
-/** Small, because each removed session is a row of the change feed, which a batch must not delay. */
+/** Small, because each ended or removed session is a row of the change feed, which a batch must not delay. */
 const SESSIONS = 200;
 const ROWS = 5_000;
 /** Small, because the batch holds the rows of these users, and the change feed while it appends a row for each. */
@@ -84,10 +85,13 @@ export const RECENT_DECISIONS_UPKEEP: UpkeepPlan = {
   everyMs: 10_000,
 };
 
-/** Runs more often, because a new role of the same name must wait for it. */
+/**
+ * Runs more often: a new role of the same name must wait for it, and a gate of an older version accepts ended sessions of
+ * an issuer until then.
+ */
 export const DELETED_ROLES_UPKEEP: UpkeepPlan = {
   kind: 'deleted_roles',
-  chores: [(trx) => forgetDeletedRole(trx, HOLDERS)],
+  chores: [(trx) => forgetDeletedRole(trx, HOLDERS), (trx) => endRowsOfIssuer(trx, SESSIONS)],
   everyMs: 2_000,
 };
 

@@ -1,7 +1,7 @@
 /** Statements on the end of credentials. Only explanations use them, and no decision. */
 
 import type { KeyDigest, KeyId, SessionId, TenantId, UserId } from '../../domain/ids.ts';
-import { USER_STATUS } from '../../store/cache-loader.ts';
+import { SESSION_ENDED_AT, USER_STATUS } from '../../store/cache-loader.ts';
 import type { Queryable } from '../../store/queryable.ts';
 
 export interface UserEnd {
@@ -75,7 +75,7 @@ export async function keyEnd(q: Queryable, digest: KeyDigest): Promise<KeyEnd | 
 export async function sessionEnd(q: Queryable, user: UserId, session: SessionId | undefined): Promise<SessionEnd> {
   const { rows } = await q.raw<{ rows: { status: string | null; since: Date | null; ends_at: Date | null }[] }>(
     `select case when u.id is not null then ${USER_STATUS} end as status, ${SINCE} as since,
-       least(s.ended_at, s.expires_at) as ends_at
+       least(${SESSION_ENDED_AT}, s.expires_at) as ends_at
      from (select) one left join users u on u.id = :user
      left join sessions s on s.id = cast(:session as text) and s.user_id = u.id`,
     { user, session: session ?? null },
@@ -87,7 +87,7 @@ export async function sessionEnd(q: Queryable, user: UserId, session: SessionId 
 /** Returns the time at which a session of the key ended or ends; null if it does not exist. */
 export async function keySessionEnd(q: Queryable, key: KeyId, session: SessionId): Promise<Date | null> {
   const { rows } = await q.raw<{ rows: { ends_at: Date }[] }>(
-    'select least(ended_at, expires_at) as ends_at from sessions where id = :session and api_key_id = :key',
+    `select least(${SESSION_ENDED_AT}, s.expires_at) as ends_at from sessions s where s.id = :session and s.api_key_id = :key`,
     { key, session },
   );
   return rows[0]?.ends_at ?? null;

@@ -7,6 +7,7 @@ import type { AdminParts } from '../caller/caller.ts';
 import { onlyOneNamed, orNotFound } from '../caller/refusals.ts';
 import { auditRow, OPERATOR } from '../change/audit-row.ts';
 import { changeAsSystem } from '../change/change.ts';
+import { lockTenant } from '../tenants/queries.ts';
 import { findIssuer, type IssuerRef, issuersNamed, lockIssuer } from './queries.ts';
 import { type KeyRefreshParts, type RefreshOutcome, refreshIssuerKeys } from './refresh-keys.ts';
 import { writeRevokedBefore } from './revoke.ts';
@@ -46,6 +47,8 @@ export async function revokeBeforeAsOperator(
 ): Promise<Date> {
   const target = { type: 'issuer', id } as const;
   return changeAsSystem(parts, OPERATOR, { action: 'issuer.revoke_before', target }, async (trx, audit) => {
+    // The changes of callers hold the tenant, so none of a session that ends here commits later.
+    await lockTenant(trx, tenant_id, 'update');
     await lockIssuer(trx, tenant_id, id, 'update');
     const before = orNotFound(await findIssuer(trx, tenant_id, id), 'issuer');
     const { revoked_before } = await writeRevokedBefore(trx, before, time, parts.now());

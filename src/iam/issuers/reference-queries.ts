@@ -131,13 +131,55 @@ const WHICH: Readonly<Record<EndedSessions, string>> = {
   logins: 'sso_subject is not null',
 };
 
-/** Ends sessions that began with a token of the issuer. */
+/** SQL for the sessions of `:issuer` that a change ends. Expired sessions stay as they are. */
+const active = (which: EndedSessions): string =>
+  `issuer_id = :issuer and ended_at is null and expires_at > statement_timestamp() and ${WHICH[which]}`;
+
+/**
+ * Ends sessions that began with a token of the issuer, which the transaction has locked. With more than 1,000, it only
+ * records that they have ended, and `endRowsOfIssuer` writes their rows later.
+ */
 export async function endSessionsOfIssuer(q: Queryable, issuer: IssuerId, which: EndedSessions): Promise<void> {
-  await q.raw(
+  const { rowCount } = await q.raw<{ rowCount: number }>(
     `update sessions set ended_at = clock_timestamp()
-     where issuer_id = :issuer and ended_at is null and expires_at > statement_timestamp() and ${WHICH[which]}`,
-    { issuer },
+     where id in (select id from sessions where ${active(which)} limit :most)`,
+    { issuer, most: AT_ONCE },
   );
+  if (rowCount < AT_ONCE) return;
+  // The clock may be behind that of a database which failed.
+  await q.raw(
+    `insert into ended_issuer_sessions (issuer_id, which, begun_until)
+     select :issuer, :which, greatest(clock_timestamp(), max(created_at)) from sessions
+     where issuer_id = :issuer and ended_at is null
+     on conflict (issuer_id, which) do update set begun_until = greatest(excluded.begun_until, ended_issuer_sessions.begun_until)`,
+    { issuer, which },
+  );
+}
+
+/**
+ * Writes the end of a batch of the sessions that `ended_issuer_sessions` names, and removes the name after the last one. It
+ * skips a session whose row another transaction locks, so a batch never waits for a lock while it holds others.
+ * @returns the number of written and removed rows
+ */
+export async function endRowsOfIssuer(q: Queryable, sessions: number): Promise<number> {
+  // A random one, so that locked sessions of one issuer do not delay the others.
+  const { rows } = await q.raw<{ rows: { issuer: IssuerId; which: EndedSessions; until: string }[] }>(
+    'select issuer_id as issuer, which, begun_until::text as until from ended_issuer_sessions order by random() limit 1',
+  );
+  const [named] = rows;
+  if (named === undefined) return 0;
+  const over = `${active(named.which)} and created_at <= cast(:until as timestamptz)`;
+  const { rowCount: ended } = await q.raw<{ rowCount: number }>(
+    `update sessions set ended_at = cast(:until as timestamptz)
+     where id in (select id from sessions where ${over} limit :sessions for no key update skip locked)`,
+    { ...named, sessions },
+  );
+  const { rowCount: removed } = await q.raw<{ rowCount: number }>(
+    `delete from ended_issuer_sessions where issuer_id = :issuer and which = :which
+       and begun_until = cast(:until as timestamptz) and not exists (select from sessions where ${over})`,
+    { ...named },
+  );
+  return ended + removed;
 }
 
 /** Deletes the issuers of a deleted tenant, which has no users, and no keys that work. */

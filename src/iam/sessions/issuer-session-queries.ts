@@ -49,8 +49,8 @@ const owned = `(s.user_id = $2::text or s.api_key_id = $3::text)`;
 const BEGIN = {
   name: 'begin_issuer_session',
   text: `with begun as (
-      insert into sessions (id, user_id, api_key_id, issuer_id, expires_at, cookie, address, user_agent, scope, sso_sid, sso_subject)
-      values ($1::text, $2::text, $3::text, $4::text, clock_timestamp() + $5::float8 * interval '1 millisecond', $6::boolean,
+      insert into sessions (id, user_id, api_key_id, issuer_id, created_at, expires_at, cookie, address, user_agent, scope, sso_sid, sso_subject)
+      values ($1::text, $2::text, $3::text, $4::text, clock_timestamp(), clock_timestamp() + $5::float8 * interval '1 millisecond', $6::boolean,
         $7::text, $8::text, $9::text[], $10::text, $11::text)
       returning id, user_id
     ), surplus as (

@@ -1,14 +1,15 @@
 /** Reads the active sessions of a user. All times are those of the database's clock. */
 
 import type { SessionId, UserId } from '../../domain/ids.ts';
+import { SESSION_ENDED_AT } from '../../store/cache-loader.ts';
 import type { Page } from '../../store/paging.ts';
 import { countUpTo } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { SESSION_COLUMNS, type SessionRow, type SessionTable } from './entity.ts';
 
-/** Sessions of which a token may work. After `:idleMs` without use, no token of a session works. */
-const ACTIVE = `ended_at is null and expires_at > clock_timestamp()
-  and last_used_at > clock_timestamp() - :idleMs * interval '1 millisecond'`;
+/** Of `sessions s`, those of which a token may work. After `:idleMs` without use, no token of a session works. */
+const ACTIVE = `${SESSION_ENDED_AT} is null and s.expires_at > clock_timestamp()
+  and s.last_used_at > clock_timestamp() - :idleMs * interval '1 millisecond'`;
 
 const COLUMNS = [...SESSION_COLUMNS.map((name) => `s.${name}`), 'i.name as issuer'];
 
@@ -31,7 +32,7 @@ export async function listActiveSessions(
 }
 
 export async function countActiveSessions(q: Queryable, userId: UserId, idleMs: number, most: number): Promise<number> {
-  const sql = `select from sessions where user_id = :userId and ${ACTIVE}`;
+  const sql = `select from sessions s where s.user_id = :userId and ${ACTIVE}`;
   return countUpTo(q, { sql, bindings: { userId, idleMs } }, most);
 }
 

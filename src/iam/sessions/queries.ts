@@ -6,6 +6,7 @@
 
 import type { IssuerId, KeyId, SessionId, TenantId, UserId } from '../../domain/ids.ts';
 import { type AuditRow, auditedBy, auditValues } from '../../store/audit-rows.ts';
+import { SESSION_ENDED_AT } from '../../store/cache-loader.ts';
 import { runPrepared } from '../../store/prepared.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import { forgivenBy, knownBy, type LoginAttempt, returnedBy } from '../auth/failure-queries.ts';
@@ -201,7 +202,7 @@ export async function refreshFacts(
        r.used_at is not null as used,
        coalesce(r.used_at > c.now - :graceMs * interval '1 millisecond', false) as "usedJustNow",
        (n.digest is not null and n.used_at is null) as "successorUnused", r.successor_digest as "successorDigest",
-       s.ended_at is not null as "sessionEnded",
+       ${SESSION_ENDED_AT} is not null as "sessionEnded",
        (s.expires_at > c.now and s.refreshes < ${MAX_REFRESHES}
          and coalesce(n.issued_at, r.issued_at) > c.now - :idleMs * interval '1 millisecond') as "withinLifetimes",
        (u.status = 'active' and (s.sso_subject is null or coalesce(i.enabled, false))) as "userActive",

@@ -84,6 +84,7 @@ export function aSession(overrides: Partial<SessionRecord> = {}): SessionRecord 
     id: SESSION,
     userId: DEVELOPER,
     keyId: undefined,
+    issuerId: undefined,
     scope: undefined,
     ended: false,
     expiresAtMs: NOW + 1_000_000,
