@@ -17,6 +17,7 @@ import page from '../ui/page.module.css';
 import { Problem } from '../ui/problem.tsx';
 import { AccountMenu } from './account-menu.tsx';
 import { Guard } from './guard.tsx';
+import { useKeptFocus } from './kept-focus.ts';
 import { LeaveGuard } from './leave.tsx';
 import { useMoveToTenant } from './move-to-tenant.ts';
 import { Nav } from './nav.tsx';
@@ -47,6 +48,7 @@ function Known() {
   // Before the first form opens.
   useState(() => restoreDrafts(user));
   useKeptTenant(tenant.id);
+  useKeptFocus();
   return (
     <TenantProvider value={tenant}>
       <LeaveGuard>
