@@ -410,6 +410,36 @@ describe('the list of keys', () => {
     await question.getByRole('button', { name: 'Revoke all 52 keys' }).click();
     await question.waitFor({ state: 'detached' });
     await page.getByText('No key matches').waitFor();
+
+    // Those of every status, or none if all are revoked already.
+    const [active, disabled, expired] = await makeKeys('heads', [
+      { name: 'head a' },
+      { name: 'head d' },
+      { name: 'head e' },
+    ]);
+    const idOf = (made: typeof active): string => String(made?.body['id']);
+    await done(http, 'POST', `/v1/iam/api-keys/${idOf(disabled)}/disable`, { token: stand.token, tenant: 'heads' });
+    await stand.db
+      .knex('api_keys')
+      .where({ id: idOf(expired) })
+      .update({ expires_at: new Date(Date.now() - 60_000) });
+    await visit(page, '/console/keys?tenant=heads&status=revoked');
+    await page.getByText('1–50 of 52').waitFor();
+    await page.getByRole('columnheader').first().locator('label').click();
+    await page.getByText('50 keys selected').waitFor();
+    expect(await page.getByRole('button', { name: 'Select all 52 that match' }).count()).toBe(0);
+    await visit(page, '/console/keys?tenant=heads');
+    await page.getByText('1–50 of 55').waitFor();
+    await page.getByRole('columnheader').first().locator('label').click();
+    await page.getByRole('button', { name: 'Select all 55 that match' }).click();
+    await page.getByRole('button', { name: 'Revoke all 55 keys' }).click();
+    await expect.poll(() => question.getByText('will be revoked').count()).toBe(3);
+    await question.getByRole('button', { name: 'Revoke all 3 keys' }).click();
+    await question.waitFor({ state: 'detached' });
+    for (const made of [active, disabled, expired]) {
+      const read = await done(http, 'GET', `/v1/iam/api-keys/${idOf(made)}`, { token: stand.token, tenant: 'heads' });
+      expect(read.body['status']).toBe('revoked');
+    }
     expect(problems).toEqual([]);
   });
 

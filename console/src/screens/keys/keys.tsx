@@ -2,7 +2,7 @@
 
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { ApiKey, IssuedApiKey } from '../../../../client/index.ts';
+import type { ApiKey, ApiKeysToRevoke, IssuedApiKey } from '../../../../client/index.ts';
 import { serverNow } from '../../api/clock.ts';
 import { nameOf, shownKey, useName } from '../../api/principal.tsx';
 import { keySearch } from '../../api/search-text.ts';
@@ -156,8 +156,7 @@ export function Keys() {
         count={selected.size}
         isEveryMatch={isEveryMatch}
         texts={text}
-        // A revocation takes no filter by use, because records may be missing.
-        onEveryMatch={search.care === 'wider-than-used' ? undefined : () => setEveryMatch(true)}
+        onEveryMatch={isRevocable(search) ? () => setEveryMatch(true) : undefined}
         onClear={() => select(NONE)}
       >
         {(total) => (
@@ -205,7 +204,7 @@ export function Keys() {
       {issued === undefined ? null : <ShownOnce issued={issued} onClose={() => setIssued(undefined)} />}
       {isRevoking ? (
         <RevokeSeveral
-          keys={isEveryMatch ? { filter: revocable(query) } : { ids: [...selected] }}
+          keys={isEveryMatch ? revocationsOf(query) : [{ ids: [...selected] }]}
           onClose={() => setRevoking(false)}
           onDone={() => {
             setRevoking(false);
@@ -278,9 +277,18 @@ const CARES = {
 
 type Query = ReturnType<typeof queryOf>;
 
-/** The filter of a revocation. A revoked key cannot be revoked again, so the filter of the list may have that status. */
-function revocable({ status, ...others }: Query) {
-  return { ...others, status: status === undefined || status === 'revoked' ? ('active' as const) : status };
+/** A revocation takes no filter by use, because records may be missing, and a revoked key cannot be revoked again. */
+function isRevocable({ care, status }: KeysSearch): boolean {
+  return care !== 'wider-than-used' && status !== 'revoked';
+}
+
+const REVOCABLE = ['active', 'disabled', 'expired'] as const;
+
+/** The requests that revoke all keys that match. Each takes one status. */
+function revocationsOf({ status, ...others }: Query): readonly ApiKeysToRevoke[] {
+  return REVOCABLE.filter((one) => status === undefined || one === status).map((one) => ({
+    filter: { ...others, status: one },
+  }));
 }
 
 /** To the hour, so that the same question is not asked again and again. */

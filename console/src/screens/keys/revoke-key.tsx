@@ -2,7 +2,7 @@
 
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { ApiKey, ApiKeysToRevoke } from '../../../../client/index.ts';
+import type { ApiKey, ApiKeyRevocations, ApiKeysToRevoke } from '../../../../client/index.ts';
 import { changed } from '../../api/changed.ts';
 import { nameOf } from '../../api/principal.tsx';
 import { useTenant } from '../../api/session.ts';
@@ -46,7 +46,8 @@ export function RevokeKey({ apiKey, onClose }: { readonly apiKey: ApiKey; readon
 const MOST_SHOWN = 100;
 
 interface RevokeSeveralProps {
-  readonly keys: ApiKeysToRevoke;
+  /** Each is a request. */
+  readonly keys: readonly ApiKeysToRevoke[];
   readonly onClose: () => void;
   readonly onDone: () => void;
 }
@@ -54,22 +55,31 @@ interface RevokeSeveralProps {
 /** Shows what the server says would happen before it happens. */
 export function RevokeSeveral({ keys, onClose, onDone }: RevokeSeveralProps) {
   const { id: tenant, client } = useTenant();
-  const isFilter = 'filter' in keys;
+  const isFilter = keys.some((part) => 'filter' in part);
   const [soFar, setSoFar] = useState(0);
   const preview = useQuery({
     queryKey: [tenant, 'keys', 'revoke', keys],
-    queryFn: ({ signal }) => client.apiKeys.revokeSeveral(keys, { dry_run: true }, { signal }),
+    queryFn: async ({ signal }) =>
+      together(
+        await Promise.all(keys.map((part) => client.apiKeys.revokeSeveral(part, { dry_run: true }, { signal }))),
+      ),
     gcTime: 0,
   });
   const revoke = useMutation({
-    // One request revokes a part of the keys that a filter matches.
     mutationFn: async () => {
-      for (let revoked = 0; ; ) {
-        const done = await client.apiKeys.revokeSeveral(keys);
-        revoked += done.revoked;
-        setSoFar(revoked);
-        if (!done.has_more || done.revoked === 0) return { ...done, revoked };
+      const last: ApiKeyRevocations[] = [];
+      let revoked = 0;
+      for (const part of keys) {
+        // One request revokes a part of the keys that a filter matches.
+        let done: ApiKeyRevocations;
+        do {
+          done = await client.apiKeys.revokeSeveral(part);
+          revoked += done.revoked;
+          setSoFar(revoked);
+        } while (done.has_more && done.revoked > 0);
+        last.push(done);
       }
+      return together(last);
     },
     onSettled: () => changed(tenant, 'keys'),
     onSuccess: ({ data }) => {
@@ -127,4 +137,12 @@ export function RevokeSeveral({ keys, onClose, onDone }: RevokeSeveralProps) {
       )}
     </Ask>
   );
+}
+
+function together(parts: readonly ApiKeyRevocations[]): Pick<ApiKeyRevocations, 'revoked' | 'has_more' | 'data'> {
+  return {
+    revoked: parts.reduce((sum, { revoked }) => sum + revoked, 0),
+    has_more: parts.some((part) => part.has_more),
+    data: parts.flatMap(({ data }) => data),
+  };
 }
