@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { ADMIN } from '../server/support/client.ts';
+import { ADMIN, makeUser } from '../server/support/client.ts';
 import { faultsInEveryLook } from './support/browser.ts';
 import { type ConsoleStand, enter, it } from './support/stand.ts';
 
@@ -51,6 +51,32 @@ describe('the sign-in page', () => {
     await page.goBack();
     await page.getByRole('button', { name: 'Enter' }).waitFor();
     expect(await page.getByRole('navigation', { name: 'Console' }).count()).toBe(0);
+  });
+
+  it('says after a sign-out that the server did not confirm that the session may still be active', async () => {
+    const { page, problems } = await stand.signIn();
+    await page.route('**/v1/auth/logout', (route) => route.fulfill({ status: 503 }));
+    await page.getByRole('button', { name: 'Account and sessions' }).click();
+    await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click();
+    await page.getByRole('button', { name: 'Enter' }).waitFor();
+    await page.getByText('Postern did not confirm the sign-out').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('is not shown while the server does not end the other sessions, and the user can sign out again', async () => {
+    const person = await makeUser(stand.server.http, stand.token);
+    const { page, problems } = await stand.signIn({ person });
+    await page.route('**/v1/auth/sessions', (route) => route.fulfill({ status: 503 }));
+    await page.getByRole('button', { name: 'Account and sessions' }).click();
+    await page.getByRole('menuitem', { name: 'Sign out everywhere' }).click();
+    const refusal = page.getByRole('alertdialog');
+    await refusal.getByText('Sessions elsewhere may still be active.').waitFor();
+    await refusal.getByRole('button', { name: 'Close' }).click();
+    await page.unroute('**/v1/auth/sessions');
+    await page.getByRole('button', { name: 'Account and sessions' }).click();
+    await page.getByRole('menuitem', { name: 'Sign out everywhere' }).click();
+    await page.getByRole('button', { name: 'Enter' }).waitFor();
+    expect(problems).toEqual([]);
   });
 
   it('keeps no token in storage, in a cookie that scripts can read, or in an address', async () => {

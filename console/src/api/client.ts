@@ -54,15 +54,10 @@ export function noteSignIn(): void {
 }
 
 /**
- * Signs out here, and with `everywhere` in all other browsers and programs too. Resolves with the address at which the
- * browser also signs out at the provider that it signed in at; undefined: there is none.
+ * Signs out here. This page drops the session, also if the call fails: the session may go on then. Resolves with the
+ * address at which the browser also signs out at the provider that it signed in at; undefined: there is none.
  */
-export async function signOut({ everywhere }: { readonly everywhere: boolean }): Promise<string | undefined> {
-  try {
-    if (everywhere) await client.sessions.endOthers();
-  } catch {
-    // This browser signs out all the same.
-  }
+export async function signOut(): Promise<string | undefined> {
   localStorage.removeItem(SIGNED_IN);
   deleteDrafts();
   return client.logout();

@@ -58,7 +58,7 @@ export function SignIn() {
   return (
     <Door title={text.title}>
       {error === undefined && failed === undefined && over !== undefined ? (
-        <Note tone="care">{over === 'replaced' ? text.replaced : text.ended}</Note>
+        <Note tone="care">{text.over[over]}</Note>
       ) : null}
       {error === undefined && failed !== undefined ? (
         <Note tone="deny" isLive>

@@ -30,10 +30,16 @@ export const session = {
     too_many_attempts: 'There were too many attempts from your address. Try again in a few minutes.',
     unavailable: 'The provider does not respond. Try again later.',
   },
-  ended: 'Your session has ended. Sign in to go on where you were.',
-  replaced: 'Somebody else signed in with this browser. Sign in to go on.',
+  over: {
+    refused: 'Your session has ended. Sign in to go on where you were.',
+    replaced: 'Somebody else signed in with this browser. Sign in to go on.',
+    unconfirmed:
+      'Postern did not confirm the sign-out, so the session of this browser may still be active. Sign in again, and end it under “Account and sessions”.',
+  },
   denied: (permission: string) => `Needs ${permission}, which none of your roles gives.`,
   signOut: 'Sign out',
   signOutEverywhere: 'Sign out everywhere',
+  notSignedOut:
+    'You are not signed out. Sessions elsewhere may still be active. Try again, or sign out of this browser only.',
   account: 'Account and sessions',
 } as const;
