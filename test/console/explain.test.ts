@@ -145,6 +145,26 @@ describe('an explanation', () => {
   });
 });
 
+describe('a question that is being typed', () => {
+  it('stays in the form when the page reads the account of the user again', async () => {
+    const { page, problems } = await stand.signIn({ path: '/console/explain' });
+    await page.clock.install();
+    await visit(page, '/console/explain');
+    const model = page.getByRole('textbox', { name: 'Model' });
+    await model.fill('half-typed');
+    await page.route('**/v1/auth/me', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), name: 'Read again' } });
+    });
+    await page.clock.fastForward(61_000);
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))");
+    await page.getByText('Read again').waitFor();
+    expect(await model.inputValue()).toBe('half-typed');
+    await page.clock.setSystemTime(Date.now());
+    expect(problems).toEqual([]);
+  });
+});
+
 /** Sends a request through Envoy and returns the status with the request id of the answer. */
 async function refused(key: string, method: string, path: string, body?: object) {
   const answer = await fetch(`${stand.edge.url}${path}`, {

@@ -22,19 +22,19 @@ import type { ExplainSearch } from './search.ts';
 
 export function Explain() {
   const tenant = useTenant();
-  const me = useMe();
+  const { type, id } = useMe();
   const queries = useQueryClient();
   const search = useSearch({ from: '/inside/explain' });
   const navigate = useNavigate({ from: '/explain' });
   const isSelfOnly = useDenied('admin:policies') !== undefined;
-  const own: ExplainSearch = isSelfOnly ? ownSearch(me.type, me.id) : {};
+  const own: ExplainSearch = isSelfOnly ? ownSearch(type, id) : {};
   const [draft, setDraft] = useState(() => draftOf({ ...search, ...own }));
   const [isUnfolded, setUnfolded] = useState(false);
   // A link to this screen that is followed on this screen.
   const asked = JSON.stringify(search);
   useEffect(
-    () => setDraft(draftOf({ ...JSON.parse(asked), ...ownSearch(isSelfOnly ? me.type : undefined, me.id) })),
-    [asked, isSelfOnly, me],
+    () => setDraft(draftOf({ ...JSON.parse(asked), ...ownSearch(isSelfOnly ? type : undefined, id) })),
+    [asked, isSelfOnly, type, id],
   );
   const requestId = search.request_id;
   const recorded = useRecorded(requestId);
@@ -43,8 +43,8 @@ export function Explain() {
   const filled = recorded.data ? JSON.stringify(searchOfRecorded(recorded.data)) : undefined;
   useEffect(() => {
     if (filled !== undefined)
-      setDraft(draftOf({ ...JSON.parse(filled), ...ownSearch(isSelfOnly ? me.type : undefined, me.id) }));
-  }, [filled, isSelfOnly, me]);
+      setDraft(draftOf({ ...JSON.parse(filled), ...ownSearch(isSelfOnly ? type : undefined, id) }));
+  }, [filled, isSelfOnly, type, id]);
   const request = requestId === undefined ? requestOf(search) : undefined;
   const answer = useQuery({
     queryKey: [tenant.id, 'explain', request],
