@@ -88,6 +88,26 @@ async function refuseSaves(page: Page, member: string): Promise<void> {
   );
 }
 
+describe('a list of texts', () => {
+  it('is sent with the text that is typed in it, and is not sent while that text has a fault', async () => {
+    const { page, problems } = await stand.asAdmin({ path: '/console/new-budget' });
+    const field = (name: string): Locator => page.getByRole('textbox', { name });
+    await field('Name').fill('typed models');
+    await field('Limit in USD').fill('1.00');
+    const models = field('Models');
+    await models.fill('*'.repeat(40));
+    await page.getByRole('button', { name: 'Create budget' }).click();
+    await models.and(page.locator(':focus')).waitFor();
+    expect(await models.getAttribute('aria-invalid')).toBe('true');
+    await models.fill('gpt-*');
+    const sent = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/budgets'));
+    await models.press('Control+Enter');
+    expect((await sent).postDataJSON()).toMatchObject({ models: ['gpt-*'] });
+    await page.getByRole('heading', { level: 1, name: 'typed models' }).waitFor();
+    expect(problems).toEqual([]);
+  });
+});
+
 describe('every editor', () => {
   it('shows Save, a refusal and a success inside the window, and moves the focus to the field that is refused', async () => {
     const { page, problems } = await stand.asAdmin();

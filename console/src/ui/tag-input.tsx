@@ -1,7 +1,11 @@
-/** A list of short texts: Enter or a comma adds what is typed, Backspace in the empty field removes the last. */
+/**
+ * A list of short texts: Enter or a comma adds what is typed, Backspace in the empty field removes the last. The form is
+ * not sent while the typed text has a fault.
+ */
 
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { TextField as AriaTextField, Input } from 'react-aria-components';
+import { flushSync } from 'react-dom';
 import { common } from '../text/en/common.ts';
 import { Chip } from './chip.tsx';
 import fieldStyles from './field.module.css';
@@ -21,13 +25,28 @@ interface TagInputProps {
 
 export function TagInput({ label, values, onChange, check, placeholder, hint, error }: TagInputProps) {
   const [typed, setTyped] = useState('');
-  const fault = typed === '' ? undefined : check(typed.trim());
+  const text = typed.trim();
+  const fault = text === '' ? undefined : check(text);
   const add = (): void => {
-    const text = typed.trim();
-    if (text === '' || check(text) !== undefined) return;
+    if (text === '' || fault !== undefined) return;
     if (!values.includes(text)) onChange([...values, text]);
     setTyped('');
   };
+  const input = useRef<HTMLInputElement>(null);
+  const addBefore = useEffectEvent((event: Event): void => {
+    flushSync(add);
+    if (fault === undefined) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    input.current?.focus();
+  });
+  // The form sends what is typed too. React calls the handler of the form afterwards, as rendered with the new values.
+  useEffect(() => {
+    const form = input.current?.form;
+    const listen = (event: Event): void => addBefore(event);
+    form?.addEventListener('submit', listen, { capture: true });
+    return () => form?.removeEventListener('submit', listen, { capture: true });
+  }, []);
   return (
     <AriaTextField
       className={fieldStyles.field}
@@ -55,7 +74,7 @@ export function TagInput({ label, values, onChange, check, placeholder, hint, er
             {value}
           </Chip>
         ))}
-        <Input className={styles.input} placeholder={values.length === 0 ? placeholder : undefined} />
+        <Input ref={input} className={styles.input} placeholder={values.length === 0 ? placeholder : undefined} />
       </div>
       <Below hint={hint} error={fault ?? error} />
     </AriaTextField>
