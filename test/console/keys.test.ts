@@ -170,6 +170,32 @@ describe('a key', () => {
     expect(problems).toEqual([]);
   });
 
+  it('that is rotated shows its new secret although Escape is pressed before the answer', async () => {
+    await manage('POST', '/v1/iam/tenants', { id: 'turned', name: 'Turned' });
+    await makeKeys('turned', [{ name: 'to turn', expires_in_days: 1 }]);
+    const { page, problems } = await stand.asAdmin({ path: '/console/keys?tenant=turned' });
+    await page.getByRole('row', { name: 'to turn' }).click();
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    await page.route('**/v1/iam/api-keys/*/rotate', async (route) => {
+      await released;
+      await route.fallback();
+    });
+    const dialog = page.getByRole('alertdialog');
+    await page.getByRole('button', { name: 'Rotate' }).click();
+    const sent = page.waitForRequest('**/v1/iam/api-keys/*/rotate');
+    await dialog.getByRole('button', { name: 'Rotate' }).click();
+    await sent;
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    await dialog.getByRole('button', { name: 'Cancel' }).click({ force: true });
+    await page.goBack();
+    const question = page.getByRole('alertdialog', { name: 'This is shown only once' });
+    await question.getByRole('button', { name: 'Stay' }).click();
+    release();
+    await dialog.getByText(/^psk_\S+$/).waitFor();
+    expect(problems).toEqual([]);
+  });
+
   it('of a tenant that forbids keys without end is refused in place, and nothing typed is lost', async () => {
     await manage('POST', '/v1/iam/tenants', {
       id: 'ends',

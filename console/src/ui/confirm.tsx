@@ -6,6 +6,7 @@ import { Button } from './button.tsx';
 import { TextField } from './field.tsx';
 import { Ask } from './overlay.tsx';
 import { Refused } from './refused.tsx';
+import { useShownOnce } from './shown-once.ts';
 
 interface ConfirmProps {
   readonly title: string;
@@ -25,6 +26,8 @@ interface ConfirmProps {
   readonly onClose: () => void;
   /** Called after the action, when the dialog is closed: the page may no longer show what the question was about. */
   readonly onDone?: () => unknown;
+  /** Its answer holds a secret that is shown once. */
+  readonly showsSecret?: boolean;
   /** Shows the failure of the action. Default: `Refused`. */
   readonly refusal?: (error: Error) => ReactNode;
 }
@@ -51,6 +54,7 @@ export function Confirm(props: ConfirmProps) {
     force,
     onClose,
     onDone,
+    showsSecret = false,
     refusal = (error) => <Refused error={error} />,
   } = props;
   const [typed, setTyped] = useState('');
@@ -61,16 +65,20 @@ export function Confirm(props: ConfirmProps) {
       await onDone?.();
     },
   });
+  useShownOnce(showsSecret && run.isPending);
   const { error } = run;
   const mayForce = force !== undefined && error instanceof ProblemError && error.code === force.code;
   const mayConfirm = word === undefined || isTyped(typed, word);
   return (
     <Ask
       title={title}
-      onClose={onClose}
+      // The answer must be seen.
+      onClose={run.isPending ? undefined : onClose}
       actions={
         <>
-          <Button onPress={onClose}>{common.cancel}</Button>
+          <Button onPress={onClose} isPending={run.isPending}>
+            {common.cancel}
+          </Button>
           <Button
             tone={tone}
             onPress={() => run.mutate(mayForce)}

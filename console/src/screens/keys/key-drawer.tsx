@@ -53,16 +53,7 @@ export function KeyDrawer({ id, edited, onEdit, onClose }: KeyDrawerProps) {
   // One dialog at a time: the questions take the drawer's place.
   if (issued !== undefined) return <ShownOnce issued={issued} onClose={() => setIssued(undefined)} />;
   if (apiKey !== undefined && asking === 'rotate') {
-    return (
-      <RotateKey
-        apiKey={apiKey}
-        onClose={close}
-        onRotated={(rotated) => {
-          close();
-          setIssued(rotated);
-        }}
-      />
-    );
+    return <RotateKey apiKey={apiKey} onClose={close} onRotated={setIssued} />;
   }
   if (apiKey !== undefined && asking === 'revoke') return <RevokeKey apiKey={apiKey} onClose={close} />;
   if (apiKey !== undefined && (asking === 'disable' || asking === 'enable')) {

@@ -92,13 +92,15 @@ export function RevokeSeveral({ keys, onClose, onDone }: RevokeSeveralProps) {
   return (
     <Ask
       title={isFilter ? text.revokeAllTitle(total) : text.previewTitle(count)}
-      onClose={onClose}
+      onClose={revoke.isPending ? undefined : onClose}
       actions={
         revoke.isSuccess ? (
           <Button onPress={onDone}>{common.close}</Button>
         ) : (
           <>
-            <Button onPress={onClose}>{common.cancel}</Button>
+            <Button onPress={onClose} isPending={revoke.isPending}>
+              {common.cancel}
+            </Button>
             <Button
               tone="danger"
               onPress={() => revoke.mutate()}

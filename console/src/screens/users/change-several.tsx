@@ -64,13 +64,15 @@ export function ChangeSeveral({ action, users, onClose, onDone }: ChangeSeveralP
   return (
     <Ask
       title={text.several[action]}
-      onClose={onClose}
+      onClose={run.isPending ? undefined : onClose}
       actions={
         run.isSuccess ? (
           <Button onPress={onDone}>{common.close}</Button>
         ) : (
           <>
-            <Button onPress={onClose}>{common.cancel}</Button>
+            <Button onPress={onClose} isPending={run.isPending}>
+              {common.cancel}
+            </Button>
             <Button
               tone={action === 'deactivate' ? 'danger' : 'primary'}
               onPress={() => run.mutate()}

@@ -62,6 +62,7 @@ export function Actions({ webhook }: { readonly webhook: Webhook }) {
           title={text.rotateTitle}
           action={text.rotate}
           tone="primary"
+          showsSecret
           perform={async () => {
             const { secret } = await client.request('POST', '/v1/iam/webhooks/{id}/rotate', { path });
             setRotated(secret);
