@@ -2,8 +2,8 @@
 
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect } from 'vitest';
-import { done, makeKey, makeUser } from '../server/support/client.ts';
-import { chooseOption, visit } from './support/browser.ts';
+import { done, login, makeKey, makeUser } from '../server/support/client.ts';
+import { chooseOption, untilSettled, visit } from './support/browser.ts';
 import { type ConsoleStand, it } from './support/stand.ts';
 
 let stand: ConsoleStand;
@@ -104,6 +104,54 @@ describe('a list of texts', () => {
     await models.press('Control+Enter');
     expect((await sent).postDataJSON()).toMatchObject({ models: ['gpt-*'] });
     await page.getByRole('heading', { level: 1, name: 'typed models' }).waitFor();
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('every button', () => {
+  /** Holds the matching requests until they are refused. */
+  async function hold(page: Page, method: string, path: string) {
+    const { promise: refused, resolve: refuse } = Promise.withResolvers<void>();
+    let requests = 0;
+    await page.route(path, async (route) => {
+      if (route.request().method() !== method) return route.fallback();
+      requests++;
+      await refused;
+      await route.fulfill({ status: 403 });
+    });
+    return { count: () => requests, refuse };
+  }
+
+  it('sends one request at a time, also if it ends a session, saves a list or resets a password', async () => {
+    const person = await makeUser(http, stand.token, { roles: ['tenant-admin'] });
+    await login(http, person);
+    const { page, problems } = await stand.signIn({ person, path: '/console/account' });
+    const item = (menu: string, name: string) => async (): Promise<void> => {
+      await page.getByRole('button', { name: menu }).click();
+      await page.getByRole('menuitem', { name }).click({ force: true });
+      await page.keyboard.press('Escape');
+    };
+    const press = (button: Locator) => () => button.click({ force: true });
+    const user = await makeUser(http, stand.token);
+    const twice = [
+      ['DELETE', '**/v1/auth/sessions/*', '/console/account', press(page.getByRole('button', { name: /^End the/ }))],
+      ['GET', '**/v1/iam/usage?*', '/console/usage', press(page.getByRole('button', { name: 'Export as CSV' }))],
+      ['GET', '**/v1/iam/audit*', '/console/audit', item('Export', 'As CSV')],
+      ['POST', '**/password-reset', `/console/users/${user.id}`, item('More actions', 'reset')],
+    ] as const;
+    for (const [method, request, path, act] of twice) {
+      await visit(page, path);
+      await untilSettled(page);
+      const held = await hold(page, method, request);
+      await act();
+      await expect.poll(held.count).toBe(1);
+      await act();
+      // A request that the second press sent is before this one.
+      await page.evaluate("fetch('/console/mark.svg')");
+      expect([request, held.count()]).toEqual([request, 1]);
+      held.refuse();
+      await page.unrouteAll({ behavior: 'wait' });
+    }
     expect(problems).toEqual([]);
   });
 });

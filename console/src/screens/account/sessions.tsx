@@ -20,7 +20,7 @@ export function Sessions() {
   const end = useMutation({
     mutationFn: async (id: string | 'others') =>
       id === 'others' ? client.sessions.endOthers() : client.sessions.end(id),
-    onSuccess: () => queries.invalidateQueries({ queryKey: KEY }),
+    onSettled: () => queries.invalidateQueries({ queryKey: KEY }),
   });
   return (
     <>
@@ -31,6 +31,7 @@ export function Sessions() {
         list={list}
         empty={<Empty title={text.noSessions}>{text.noSessionsSay}</Empty>}
         onEnd={({ id }) => end.mutate(id)}
+        ending={end.isPending ? end.variables : undefined}
       />
       {list.kind === 'loaded' && list.rows.length > 1 ? (
         <Button small tone="danger" onPress={() => end.mutate('others')} isPending={end.isPending}>

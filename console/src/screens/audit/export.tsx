@@ -1,6 +1,6 @@
 /** Saves what the filters select, as the server streams it. */
 
-import { useState } from 'react';
+import { useMutation } from '@tanstack/react-query';
 import { useTenant } from '../../api/session.ts';
 import { audit as text } from '../../text/en/audit.ts';
 import buttonStyles from '../../ui/button.module.css';
@@ -15,33 +15,26 @@ type Format = keyof typeof TYPES;
 
 export function Export({ query }: { readonly query: AuditQuery }) {
   const { id, client } = useTenant();
-  const [isRunning, setRunning] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const save = async (format: Format): Promise<void> => {
-    setRunning(true);
-    setError(undefined);
-    try {
+  const save = useMutation({
+    mutationFn: async (format: Format) => {
       const answer = await client.stream('GET', '/v1/iam/audit', { query, accept: TYPES[format] });
       saveAs(`audit-${id}.${format}`, await answer.blob());
-    } catch (reason) {
-      setError(reason);
-    } finally {
-      setRunning(false);
-    }
-  };
+    },
+  });
+  const disabledReason = save.isPending ? text.exporting : undefined;
   return (
     <>
-      {error === undefined ? null : <Problem error={error} />}
+      {save.isError ? <Problem error={save.error} /> : null}
       <Menu
         label={text.exportAs}
         className={buttonStyles.button}
         choices={[
-          { id: 'csv', label: text.asCsv, onChoose: () => void save('csv') },
-          { id: 'ndjson', label: text.asNdjson, onChoose: () => void save('ndjson') },
+          { id: 'csv', label: text.asCsv, disabledReason, onChoose: () => save.mutate('csv') },
+          { id: 'ndjson', label: text.asNdjson, disabledReason, onChoose: () => save.mutate('ndjson') },
         ]}
       >
         <Icon name="export" />
-        {isRunning ? text.exporting : text.exportAs}
+        {save.isPending ? text.exporting : text.exportAs}
       </Menu>
     </>
   );

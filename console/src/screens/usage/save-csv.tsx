@@ -1,6 +1,6 @@
 /** Saves what a list of usage shows, with all of its pages. */
 
-import { useState } from 'react';
+import { useMutation } from '@tanstack/react-query';
 import { usage as text } from '../../text/en/usage.ts';
 import { Button } from '../../ui/button.tsx';
 import { Icon } from '../../ui/icon.tsx';
@@ -18,23 +18,19 @@ interface SaveCsvProps {
 
 export function SaveCsv({ days, by, sort }: SaveCsvProps) {
   const { id, client, tenant } = useUsageOf(by === 'tenant');
-  const [error, setError] = useState<unknown>();
-  const save = async (): Promise<void> => {
-    setError(undefined);
-    try {
+  const save = useMutation({
+    mutationFn: async () => {
       const answer = await client.stream('GET', '/v1/iam/usage', {
         query: { ...tenant, ...days, group_by: by, sort },
         accept: 'text/csv',
       });
       saveAs(`usage-${id === '*' ? 'platform' : id}-${days.from}-${days.to}-by-${by}.csv`, await answer.blob());
-    } catch (reason) {
-      setError(reason);
-    }
-  };
+    },
+  });
   return (
     <>
-      {error === undefined ? null : <Problem error={error} />}
-      <Button onPress={() => void save()}>
+      {save.isError ? <Problem error={save.error} /> : null}
+      <Button onPress={() => save.mutate()} isPending={save.isPending}>
         <Icon name="export" />
         {text.exportCsv}
       </Button>

@@ -42,7 +42,10 @@ export function Actions({ user, onEdit }: { readonly user: User; readonly onEdit
             id: 'reset',
             label: text.resetPassword,
             disabledReason: denied ?? (user.source === 'local' ? undefined : text.resetNotLocal),
-            onChoose: () => (isOwn ? setAsking('reset') : reset.mutate(undefined)),
+            onChoose: () => {
+              if (isOwn) setAsking('reset');
+              else if (!reset.isPending) reset.mutate(undefined);
+            },
           },
           { id: 'end', label: text.endSessions, disabledReason: denied, onChoose: () => setAsking('end') },
           {
