@@ -41,13 +41,19 @@ export function useTenant(): Tenant {
   return tenant;
 }
 
+/** The permission of the open screen, if no role gives it and the server permits the screen: a policy allows it. */
+const AllowedContext = createContext<string | undefined>(undefined);
+
+export const AllowedProvider = AllowedContext.Provider;
+
 /**
  * Why the caller may not use a permission; undefined: nothing is known against it. Policies and constraints decide
  * besides: the server has the last word, and its refusal is shown in place.
  */
 export function useDenied(permission: string): string | undefined {
   const { permissions } = useMe();
-  return permissions.some((pattern) => covers(pattern, permission)) ? undefined : text.denied(permission);
+  const isAllowed = useContext(AllowedContext) === permission;
+  return isAllowed || permissions.some((pattern) => covers(pattern, permission)) ? undefined : text.denied(permission);
 }
 
 /** As the server matches patterns: `*`, or `<resource>:<action>` where `*` replaces a whole part. */

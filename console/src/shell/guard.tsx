@@ -4,7 +4,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { ProblemError } from '../../../client/index.ts';
 import { hasUnsaved } from '../api/drafts.ts';
-import { meQuery, useTenant } from '../api/session.ts';
+import { AllowedProvider, meQuery, useTenant } from '../api/session.ts';
 import { shell } from '../text/en/shell.ts';
 import { Page } from '../ui/page.tsx';
 import { Problem } from '../ui/problem.tsx';
@@ -50,9 +50,11 @@ function Guarded({ screen, children }: { readonly screen: GuardedScreen; readonl
     await queries.invalidateQueries({ queryKey: meQuery.queryKey });
     await asked.refetch();
   };
-  const isShown = isPermitted || asked.data === null || (isOpen && hasUnsaved());
+  const isAllowed = !isPermitted && asked.data === null;
+  const isShown = isPermitted || isAllowed || (isOpen && hasUnsaved());
   if (isOpen !== isShown) setOpen(isShown);
-  if (isShown) return children;
+  if (isShown)
+    return <AllowedProvider value={isAllowed ? NEEDS[screen].permission : undefined}>{children}</AllowedProvider>;
   if (asked.isError) {
     return (
       <Page title={shell.screens[screen]}>
