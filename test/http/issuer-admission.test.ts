@@ -247,6 +247,24 @@ describe('the roles of a user', () => {
     expect(await roles()).toEqual(ROLES);
   });
 
+  test('stay after the mapping lost them until a newer token comes, and end at once with the role', async () => {
+    const named = (name: string) => ({ as: h.root.token, tenant, body: { name, permissions: ['chat:read'] } });
+    for (const name of ['helper', 'guest']) await h.api('POST', '/v1/iam/roles', named(name));
+    await changeIssuer({
+      users: JSON.stringify({ subject_claim: 'sub', default_roles: ['helper', 'guest'], roles: [] }),
+    });
+    await link((await h.person(tenant, [])).id, subject);
+    await admit({ roles: ['helper', 'guest'].map(roleName) });
+    const body = { users: { default_roles: [] } };
+    const issuers = `/v1/iam/issuers/${issuer.id}`;
+    expect(outcome(await h.api('PUT', issuers, { as: h.root.token, tenant, body }))).toBe('200');
+    expect(await roles()).toEqual(['guest', 'helper']);
+    expect(outcome(await h.api('DELETE', '/v1/iam/roles/guest?force=true', { as: h.root.token, tenant }))).toBe('204');
+    expect(await roles()).toEqual(['helper']);
+    await admit({ iatMs: IAT + 1000 });
+    expect(await roles()).toEqual([]);
+  });
+
   test('are those of the newest token, in any order and with any number of tokens at once', async () => {
     const tokens = fc.uniqueArray(fc.record({ second: fc.nat(40), roles: fc.subarray(ROLES) }), {
       selector: ({ second }) => second,
