@@ -2,16 +2,22 @@
 
 import { createHmac, randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { parseTenantId, type WebhookId } from '../../src/domain/ids.ts';
+import { makeId, parseTenantId, type WebhookId } from '../../src/domain/ids.ts';
 import { lockTenants } from '../../src/iam/setup/queries.ts';
 import { advanceKeyEnds, holdKeyEnds } from '../../src/iam/webhooks/announcement-queries.ts';
 import { announceAlerts, announceStates } from '../../src/iam/webhooks/announcements.ts';
 import { attemptDelivery, type SendParts, signedHeaders } from '../../src/iam/webhooks/attempt.ts';
 import { patternProblem, selectedEvent } from '../../src/iam/webhooks/catalog.ts';
-import { claimDelivery, expireDeliveries } from '../../src/iam/webhooks/delivery-queries.ts';
+import {
+  type ClaimedDelivery,
+  claimDelivery,
+  expireDeliveries,
+  releaseDelivery,
+  saveAttempt,
+} from '../../src/iam/webhooks/delivery-queries.ts';
 import { fillOutbox } from '../../src/iam/webhooks/outbox.ts';
 import { holdWebhook } from '../../src/iam/webhooks/read.ts';
-import { resealWebhookSecrets } from '../../src/iam/webhooks/secret.ts';
+import { makeSecret, resealWebhookSecrets, sealSecret } from '../../src/iam/webhooks/secret.ts';
 import { startSender } from '../../src/iam/webhooks/sender.ts';
 import { macUnder } from '../../src/identity/seal.ts';
 import { insertAudit } from '../../src/store/audit-rows.ts';
@@ -28,15 +34,20 @@ const mac = macUnder(SECRET_KEY, 'audit-chain');
 
 let h: Harness;
 let receiver: Receiver;
+/** Another host. */
+let elsewhere: Receiver;
 beforeAll(async () => {
-  receiver = await startReceiver();
+  [receiver, elsewhere] = await Promise.all([startReceiver(), startReceiver()]);
   h = await startHarness({
-    settings: { POSTERN_WEBHOOKS_ALLOWED_HOSTS: JSON.stringify([receiver.host, 'hooks.internal.example']) },
+    settings: {
+      POSTERN_WEBHOOKS_ALLOWED_HOSTS: JSON.stringify([receiver.host, elsewhere.host, 'hooks.internal.example']),
+    },
   });
 });
 afterAll(async () => {
   await h?.close();
   await receiver?.close();
+  await elsewhere?.close();
 });
 // No test sends what another has left.
 afterEach(() => run('delete from webhooks'));
@@ -477,6 +488,37 @@ describe('a receiver', () => {
     expect(requestsTo(hanging)).toHaveLength(3);
   });
 
+  test('whose host hangs, with webhooks of 129 tenants, delays no webhook of another host', async () => {
+    const hooks = Array.from({ length: 129 }, (_, n) => {
+      const id = makeId('whk', n, randomBytes(10));
+      return { id, tenant: unique('many'), sealed: sealSecret(h.webhooks.keys, id, makeSecret(randomBytes)) };
+    });
+    await run(
+      `insert into tenants (id, name) select t, t from unnest($1::text[]) t`,
+      hooks.map(({ tenant }) => tenant),
+    );
+    await run(
+      `insert into webhooks (id, tenant_id, url, events, secret_sealed) select i, t, $4, '{*}', s from unnest($1::text[], $2::text[], $3::bytea[]) x(i, t, s)`,
+      ...[hooks.map(({ id }) => id), hooks.map(({ tenant }) => tenant), hooks.map(({ sealed }) => sealed)],
+      `http://${receiver.host}/busy`,
+    );
+    await run(
+      `insert into webhook_deliveries (id, webhook_id, type, body) select 'dlv_' || id, id, 'key.revoked', '{}' from webhooks`,
+    );
+    const released = Promise.withResolvers<void>();
+    receiver.answer('/busy', (response) => void released.promise.then(() => response.writeHead(204).end()));
+    const globex = await newTenant();
+    const url = `http://${elsewhere.host}/quick`;
+    await h.api('POST', WEBHOOKS, { as: globex.boss.token, body: { url, events: ['key.*'] } });
+    await revokedKey(globex);
+    await publish();
+    const sent = sendDue();
+    await elsewhere.until('/quick', 1);
+    expect(receiver.received.filter(({ path }) => path === '/busy').length).toBeLessThanOrEqual(8);
+    released.resolve();
+    await sent;
+  });
+
   test('that answers nothing in time, or redirects, gets the delivery later, and no other server gets it', async () => {
     const [acme, other] = [await newTenant(), await newTenant()];
     const silent = await hook(acme, ['key.*']);
@@ -582,6 +624,29 @@ describe('a receiver', () => {
     expect(await attemptDelivery(h.webhooks, stopped)).toBe('retried');
     expect(requestsTo(one)).toHaveLength(2);
     expect(await deliveries(acme, one)).toMatchObject([{ state: 'delivered', attempts: 2, status: 204 }]);
+  });
+
+  test('gets a delivery that is replayed during an attempt, however the attempt ends', async () => {
+    const acme = await newTenant();
+    const one = await hook(acme, ['key.*']);
+    const isAfterClaim = `select next_attempt_at = attempted_at + interval '30 seconds' as is_after_claim from webhook_deliveries`;
+    for (const ends of [
+      (claimed: ClaimedDelivery) =>
+        saveAttempt(h.db.knex, claimed, { state: 'failed', status: 500, answer: null, error: 'failed' }),
+      (claimed: ClaimedDelivery) => releaseDelivery(h.db.knex, claimed),
+    ]) {
+      await run('delete from webhook_deliveries');
+      await revokedKey(acme);
+      await publish();
+      const claimed = (await claimDelivery(h.db.knex, one.id as WebhookId)) ?? expect.fail();
+      await on(acme, one, 'POST', `/deliveries/${claimed.id}/replay`);
+      await ends(claimed);
+      expect(await deliveries(acme, one)).toMatchObject([{ state: 'waiting', attempts: 0, status: null, error: null }]);
+      expect(await run(isAfterClaim)).toEqual([{ is_after_claim: true }]);
+    }
+    await makeDue();
+    await sendDue();
+    expect(await deliveries(acme, one)).toMatchObject([{ state: 'delivered', attempts: 1 }]);
   });
 
   test('is tested at once, also while the webhook is disabled, and a failed test is not repeated', async () => {

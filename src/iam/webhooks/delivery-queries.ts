@@ -140,19 +140,28 @@ const DUE = {
         order by d.webhook_id limit 1
       ) from step s where s.webhook_id is not null
     )
-    select w.id, w.tenant_id, w.url
-    from step s join webhooks w on w.id = s.webhook_id cross join lateral (
-      select next_attempt_at from webhook_deliveries
-      where webhook_id = w.id and state = 'waiting' and next_attempt_at <= clock_timestamp()
-      order by next_attempt_at limit 1
-    ) d
-    where ${SENDABLE}
-    order by row_number() over (partition by w.tenant_id order by d.next_attempt_at), d.next_attempt_at limit $1`,
+    select id, tenant_id, url from (
+      select *, row_number() over (partition by substring(lower(url) from '//([^/?#]*)') order by turn, due_at) as turn_of_host
+      from (
+        select w.id, w.tenant_id, w.url, d.next_attempt_at as due_at,
+          row_number() over (partition by w.tenant_id order by d.next_attempt_at) as turn
+        from step s join webhooks w on w.id = s.webhook_id cross join lateral (
+          select next_attempt_at from webhook_deliveries
+          where webhook_id = w.id and state = 'waiting' and next_attempt_at <= clock_timestamp()
+          order by next_attempt_at limit 1
+        ) d
+        where ${SENDABLE}
+      ) due
+    ) ranked
+    where turn_of_host <= $2 order by turn, due_at limit $1`,
 };
 
-/** Returns webhooks with deliveries that are due: the one that waits longest of each tenant first. */
-export async function dueWebhooks(q: Queryable, limit: number): Promise<readonly DueWebhook[]> {
-  return runPrepared(q, DUE, [limit]);
+/**
+ * Returns webhooks with deliveries that are due: the one that waits longest of each tenant first.
+ * @param perHost the largest number for one host
+ */
+export async function dueWebhooks(q: Queryable, limit: number, perHost: number): Promise<readonly DueWebhook[]> {
+  return runPrepared(q, DUE, [limit, perHost]);
 }
 
 /** Another process takes over an attempt that ended without a result after this time. */
@@ -214,9 +223,12 @@ export interface AttemptResult {
   readonly error: string | null;
 }
 
+/** A replay sets the attempts to 0: the result of an attempt that ends later must not take its place. */
+const CLAIMED = `id = $1 and attempted_at = $2::timestamptz and state = 'waiting' and attempts > 0`;
+
 const SAVED = `update webhook_deliveries set state = $3, next_attempt_at = clock_timestamp() + make_interval(secs => $4::float8),
       status = $5, answer = $6, error = $7
-    where id = $1 and attempted_at = $2::timestamptz and state = 'waiting'`;
+    where ${CLAIMED}`;
 const SAVE = { name: 'save_delivery', text: SAVED };
 
 const valuesOf = (
@@ -232,7 +244,7 @@ const valuesOf = (
   error,
 ];
 
-/** Stores the result of a claimed attempt. Has no effect if another process has taken it over. */
+/** Stores the result of a claimed attempt. Has no effect if another process has taken it over, or a caller has replayed it. */
 export async function saveAttempt(q: Queryable, claimed: ClaimedDelivery, result: AttemptResult): Promise<void> {
   await runPrepared(q, SAVE, valuesOf(claimed, result));
 }
@@ -261,7 +273,7 @@ export async function saveGone(
 const RELEASE = {
   name: 'release_delivery',
   text: `update webhook_deliveries set attempts = attempts - 1, next_attempt_at = clock_timestamp()
-    where id = $1 and attempted_at = $2::timestamptz and state = 'waiting'`,
+    where ${CLAIMED}`,
 };
 
 /** Gives back a claim whose attempt did not end, when the process stops. */

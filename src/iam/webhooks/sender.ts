@@ -65,7 +65,7 @@ export function startSender(
   };
   const run = async (): Promise<void> => {
     try {
-      for (const webhook of await dueWebhooks(parts.db.knex, CANDIDATES)) begin(webhook);
+      for (const webhook of await dueWebhooks(parts.db.knex, CANDIDATES, PER_HOST)) begin(webhook);
       onRun();
     } catch (error) {
       onFault(error);
