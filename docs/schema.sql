@@ -978,6 +978,28 @@ CREATE TABLE webhook_cursor (
   CONSTRAINT webhook_cursor_only_row_check CHECK (only_row)
 );
 
+CREATE TABLE webhook_deliveries (
+  id text NOT NULL,
+  webhook_id text NOT NULL,
+  type text NOT NULL,
+  body text NOT NULL,
+  state text DEFAULT 'waiting'::text NOT NULL,
+  created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  waiting_since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  next_attempt_at timestamp with time zone DEFAULT clock_timestamp(),
+  attempted_at timestamp with time zone,
+  attempts integer DEFAULT 0 NOT NULL,
+  status integer,
+  answer text,
+  error text,
+  CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_deliveries_state_check CHECK (state = ANY (ARRAY['waiting'::text, 'delivered'::text, 'failed'::text]))
+);
+CREATE INDEX webhook_deliveries_by_age ON webhook_deliveries USING btree (created_at);
+CREATE INDEX webhook_deliveries_by_state ON webhook_deliveries USING btree (webhook_id, state, id);
+CREATE INDEX webhook_deliveries_by_webhook ON webhook_deliveries USING btree (webhook_id, id);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries USING btree (webhook_id, next_attempt_at) WHERE state = 'waiting'::text;
+
 CREATE TABLE webhooks (
   id text NOT NULL,
   tenant_id text NOT NULL,
@@ -996,28 +1018,6 @@ CREATE TABLE webhooks (
   CONSTRAINT webhooks_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 CREATE UNIQUE INDEX webhooks_by_url ON webhooks USING btree (tenant_id, url);
-
-CREATE TABLE webhook_deliveries (
-  id text NOT NULL,
-  webhook_id text NOT NULL,
-  type text NOT NULL,
-  body text NOT NULL,
-  state text DEFAULT 'waiting'::text NOT NULL,
-  created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-  waiting_since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-  next_attempt_at timestamp with time zone DEFAULT clock_timestamp(),
-  attempted_at timestamp with time zone,
-  attempts integer DEFAULT 0 NOT NULL,
-  status integer,
-  answer text,
-  error text,
-  CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (id),
-  CONSTRAINT webhook_deliveries_state_check CHECK (state = ANY (ARRAY['waiting'::text, 'delivered'::text, 'failed'::text])),
-  CONSTRAINT webhook_deliveries_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhooks(id) ON DELETE CASCADE
-);
-CREATE INDEX webhook_deliveries_by_age ON webhook_deliveries USING btree (created_at);
-CREATE INDEX webhook_deliveries_by_webhook ON webhook_deliveries USING btree (webhook_id, id);
-CREATE INDEX webhook_deliveries_due ON webhook_deliveries USING btree (webhook_id, next_attempt_at) WHERE state = 'waiting'::text;
 
 CREATE OR REPLACE FUNCTION public.audit_totals_add()
  RETURNS trigger

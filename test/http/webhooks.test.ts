@@ -3,6 +3,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { makeId, parseTenantId, type WebhookId } from '../../src/domain/ids.ts';
+import { tidyUp } from '../../src/iam/auth/upkeep.ts';
 import { lockTenants } from '../../src/iam/setup/queries.ts';
 import { advanceKeyEnds, holdKeyEnds } from '../../src/iam/webhooks/announcement-queries.ts';
 import { announceAlerts, announceStates } from '../../src/iam/webhooks/announcements.ts';
@@ -12,6 +13,7 @@ import {
   type ClaimedDelivery,
   claimDelivery,
   expireDeliveries,
+  listDeliveries,
   releaseDelivery,
   saveAttempt,
 } from '../../src/iam/webhooks/delivery-queries.ts';
@@ -22,8 +24,10 @@ import { startSender } from '../../src/iam/webhooks/sender.ts';
 import { macUnder } from '../../src/identity/seal.ts';
 import { insertAudit } from '../../src/store/audit-rows.ts';
 import { sealBatch } from '../../src/store/audit-seal.ts';
+import type { Database } from '../../src/store/database.ts';
 import { transaction } from '../../src/store/transaction.ts';
 import { entry } from '../audit/support.ts';
+import { PATIENT } from '../support/database.ts';
 import { type Received, type Receiver, startReceiver } from '../support/receiver.ts';
 import { SECRET_KEY } from '../support/wiring.ts';
 import { type Harness, type Json, outcome, type Person, type Reply, startHarness, text, unique } from './harness.ts';
@@ -36,6 +40,7 @@ let h: Harness;
 let receiver: Receiver;
 /** Another host. */
 let elsewhere: Receiver;
+let outside: Database;
 beforeAll(async () => {
   [receiver, elsewhere] = await Promise.all([startReceiver(), startReceiver()]);
   h = await startHarness({
@@ -43,16 +48,22 @@ beforeAll(async () => {
       POSTERN_WEBHOOKS_ALLOWED_HOSTS: JSON.stringify([receiver.host, elsewhere.host, 'hooks.internal.example']),
     },
   });
+  outside = h.db.reopen({ poolMax: 1, ...PATIENT });
 });
 afterAll(async () => {
+  await outside?.close();
   await h?.close();
   await receiver?.close();
   await elsewhere?.close();
 });
 // No test sends what another has left.
-afterEach(() => run('delete from webhooks'));
+afterEach(async () => {
+  await run('delete from webhooks');
+  await run('delete from webhook_deliveries');
+});
 
-const run = (sql: string, ...values: unknown[]) => h.db.query({ text: sql, values });
+/** Outside the bounds of the server: a busy machine may take longer for the rows of a test. */
+const run = (sql: string, ...values: unknown[]) => outside.query({ text: sql, values });
 
 interface Tenant {
   readonly id: string;
@@ -273,6 +284,49 @@ describe('a webhook', () => {
     await publish();
     await sendDue();
     expect(typesAt(one)).toEqual(['key.revoked']);
+  });
+});
+
+describe('many deliveries', () => {
+  /** Deliveries that a webhook has received, and one before them that failed. */
+  async function many(one: Hook): Promise<void> {
+    await run(
+      `insert into webhook_deliveries (id, webhook_id, type, body, state, next_attempt_at)
+       select 'dlv_' || $1 || lpad(n::text, 6, '0'), $1, 'key.revoked', '{}', case n when 1 then 'failed' else 'delivered' end, null
+       from generate_series(1, 3000) n`,
+      one.id,
+    );
+  }
+
+  const count = async ({ id }: Hook) =>
+    (await run('select count(*)::int as n from webhook_deliveries where webhook_id = $1', id))[0]?.['n'];
+
+  test('of a webhook, and of a tenant, are removed by upkeep after the deletion', async () => {
+    const [acme, globex] = [await newTenant(), await newTenant()];
+    const [one, kept, other] = [await hook(acme, ['*']), await hook(acme, ['*']), await hook(globex, ['*'])];
+    for (const each of [one, kept, other]) await many(each);
+    expect(outcome(await on(acme, one, 'DELETE'))).toBe('204');
+    await h.api('DELETE', `/v1/iam/users/${globex.boss.id}`, { as: h.root.token });
+    expect(outcome(await h.api('DELETE', `/v1/iam/tenants/${globex.id}`, { as: h.root.token }))).toBe('204');
+    for (const each of [one, kept, other]) expect(await count(each)).toBe(3000);
+    await tidyUp(h.db);
+    expect([await count(one), await count(kept), await count(other)]).toEqual([0, 3000, 0]);
+  });
+
+  test('do not have to be read to find those of one state', async () => {
+    const acme = await newTenant();
+    const one = await hook(acme, ['key.*']);
+    await many(one);
+    await transaction(h.db, async (trx) => {
+      const read = async (): Promise<number> => {
+        const counted = `select (seq_tup_read + idx_tup_fetch)::int as n from pg_stat_xact_user_tables where relname = 'webhook_deliveries'`;
+        return (await trx.raw<{ rows: { n: number }[] }>(counted)).rows[0]?.n ?? expect.fail();
+      };
+      const before = await read();
+      const page = { after: undefined, take: 51 };
+      expect(await listDeliveries(trx, one.id as WebhookId, { state: 'failed' }, page)).toHaveLength(1);
+      expect((await read()) - before).toBe(1);
+    });
   });
 });
 

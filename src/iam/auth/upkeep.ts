@@ -2,7 +2,8 @@
  * Removes rows that no decision reads and that would otherwise only grow: holders of deleted roles, names of ended sessions of
  * issuers, ended sessions with their refresh tokens, expired one-time tokens, failure counts of ended windows, addresses without a login for 30
  * days, used states of logins by an issuer, responses stored for an Idempotency-Key, ids of old usage events, counts of decisions and recorded decisions
- * beyond their bounds, uses of permissions by keys, ended keys, digests of rotated secrets, and old deliveries of webhooks.
+ * beyond their bounds, uses of permissions by keys, ended keys, digests of rotated secrets, and deliveries that are old
+ * or whose webhook was deleted.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -23,7 +24,7 @@ import { pruneSessions } from '../sessions/queries.ts';
 import { pruneUsed } from '../sso/queries.ts';
 import { pruneEvents } from '../usage/event-queries.ts';
 import { prunePasswordSetups } from '../users/password-queries.ts';
-import { expireDeliveries, pruneDeliveries } from '../webhooks/delivery-queries.ts';
+import { expireDeliveries, pruneDeliveries, pruneEndedDeliveries } from '../webhooks/delivery-queries.ts';
 import { pruneKnownAddresses, pruneWindows } from './failure-queries.ts';
 import { WINDOW_MS } from './throttle.ts';
 import { takesUpkeep, type UpkeepKind } from './upkeep-queries.ts';
@@ -31,6 +32,8 @@ import { takesUpkeep, type UpkeepKind } from './upkeep-queries.ts';
 /** Small, because each ended or removed session is a row of the change feed, which a batch must not delay. */
 const SESSIONS = 200;
 const ROWS = 5_000;
+/** Small, because the body of each may have 64 Ki characters. */
+const DELIVERIES = 1_000;
 /** Small, because the batch holds the rows of these users, and the change feed while it appends a row for each. */
 const HOLDERS = 50;
 const KEYS = 200;
@@ -66,7 +69,8 @@ const USUAL: UpkeepPlan = {
     (trx) => joinOldMinutes(trx, false, ROWS),
     (trx) => joinOldMinutes(trx, true, ROWS),
     (trx) => expireDeliveries(trx, ROWS),
-    (trx) => pruneDeliveries(trx, ROWS),
+    (trx) => pruneDeliveries(trx, DELIVERIES),
+    (trx) => pruneEndedDeliveries(trx, DELIVERIES),
   ],
   everyMs: EVERY_MS,
 };

@@ -309,6 +309,32 @@ export async function pruneDeliveries(q: Queryable, most: number): Promise<numbe
   return (await runPrepared(q, PRUNE, [most])).length;
 }
 
+/** Steps from webhook to webhook in the index, as DUE does. */
+const PRUNE_ENDED = {
+  name: 'prune_ended_deliveries',
+  text: `
+    with recursive step as (
+      (select webhook_id from webhook_deliveries order by webhook_id limit 1)
+      union all
+      select (
+        select d.webhook_id from webhook_deliveries d where d.webhook_id > s.webhook_id order by d.webhook_id limit 1
+      ) from step s where s.webhook_id is not null
+    ), ended as materialized (
+      select s.webhook_id as id from step s
+      where s.webhook_id is not null and not exists (select from webhooks w where w.id = s.webhook_id)
+    )
+    delete from webhook_deliveries where id = any (array(
+      select d.id from ended e cross join lateral (
+        select id from webhook_deliveries where webhook_id = e.id limit $1 for update skip locked
+      ) d limit $1
+    )) returning id`,
+};
+
+/** Removes deliveries of deleted webhooks. */
+export async function pruneEndedDeliveries(q: Queryable, most: number): Promise<number> {
+  return (await runPrepared(q, PRUNE_ENDED, [most])).length;
+}
+
 const BACKLOG = {
   name: 'webhook_backlog',
   text: `select count(*)::int as waiting,

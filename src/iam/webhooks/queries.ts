@@ -69,6 +69,7 @@ export async function updateWebhookRow(q: Queryable, id: WebhookId, values: Webh
   );
 }
 
+/** Deletes a webhook. Its deliveries are sent no more, and stay until upkeep removes them. */
 export async function deleteWebhookRow(q: Queryable, id: WebhookId): Promise<void> {
   await webhooks(q).where({ id }).delete();
 }
