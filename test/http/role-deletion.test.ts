@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { DELETED_ROLES_UPKEEP, tidyUp } from '../../src/iam/auth/upkeep.ts';
 import { transaction } from '../../src/store/transaction.ts';
+import { PATIENT } from '../support/database.ts';
 import { type Harness, outcome, type Person, rows, startHarness, unique } from './harness.ts';
 
 const MANY = 200_000;
@@ -39,7 +40,9 @@ beforeEach(async () => {
  * to write.
  */
 async function makeHolders(count: number, withUsers = false, from = 1): Promise<void> {
-  await transaction(h.db, async (trx) => {
+  // The server's own statements end after 2 s.
+  const patient = h.db.reopen({ ...PATIENT, poolMax: 1 });
+  await transaction(patient, async (trx) => {
     await trx.raw('set local session_replication_role = replica');
     const bindings = { tenant, name: NAME, from, to: from + count - 1, made: `usr_${tenant}_` };
     if (withUsers) {
@@ -55,6 +58,7 @@ async function makeHolders(count: number, withUsers = false, from = 1): Promise<
       bindings,
     );
   });
+  await patient.close();
 }
 
 test('a role with 200,000 holders is deleted by one request, and gives its former holders no permission', async () => {
