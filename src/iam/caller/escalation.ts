@@ -87,7 +87,7 @@ export async function mayGiveRoles(trx: Transaction, caller: HeldCaller, roles: 
 /** The largest number of different grants of an issuer's keys that are compared. */
 const MAX_GRANTS = 10_000;
 /** The time of their comparison. Its transaction has locks for which a revocation may wait. */
-const MAX_COMPARISON_MS = 300;
+const MAX_COMPARISON_MS = 600;
 
 /**
  * For a change after which tokens of an issuer prove more, and for its deletion. The roles of its mapping, the keys with
