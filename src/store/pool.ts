@@ -275,12 +275,16 @@ function send<R extends pg.QueryResultRow>(
   const { text, name, values } = typeof statement === 'string' ? { text: statement } : statement;
   const measured = reports === undefined ? report : measuredStatement(reports, report);
   const done = tracing === undefined ? measured : tracedStatement(tracing, { text, name }, measured);
+  let answered = false;
   let late = false;
-  const timer = setTimeout(() => {
+  const cut = (): void => {
+    if (answered) return;
     late = true;
     cancelStatement(client);
     client.connection.stream.destroy();
-  }, timeoutMs);
+  };
+  // After a time in which this process did not run, an answer that has arrived meanwhile is read first.
+  const timer = setTimeout(() => setImmediate(cut), timeoutMs);
   joinWrites(client.connection.stream);
   const config = {
     text,
@@ -288,6 +292,7 @@ function send<R extends pg.QueryResultRow>(
     ...(values === undefined ? {} : { values: [...values] }),
   };
   client.query<R>(config, (error: Error | undefined, result) => {
+    answered = true;
     clearTimeout(timer);
     if (error) {
       done(

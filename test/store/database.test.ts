@@ -85,6 +85,15 @@ describe('an unreachable database is a fault', () => {
       expect(await db.query(select)).toEqual([{ one: 1 }]);
     }));
 
+  test('but not if the answer came in time and the process did not run meanwhile', () =>
+    withDatabase({ url: fresh.url, poolMax: 1, queryTimeoutMs: 1000 }, async (db) => {
+      expect(await db.query(select)).toEqual([{ one: 1 }]);
+      const answer = db.query({ text: 'select 1 as one from pg_sleep(0.1)' });
+      await new Promise((resolve) => setImmediate(resolve));
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500);
+      expect(await answer).toEqual([{ one: 1 }]);
+    }));
+
   test('if no connection is free in time', () =>
     withDatabase({ url: fresh.url, poolMax: 1, acquireTimeoutMs: 1000 }, async (db) => {
       await transaction(db, async () => {
