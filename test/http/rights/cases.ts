@@ -184,6 +184,7 @@ const OF_TENANT: Readonly<Record<string, string>> = {
   key_permissions_used: 'key_id in (select id from api_keys where tenant_id like :tenants)',
   rotated_key_digests: 'key_id in (select id from api_keys where tenant_id like :tenants)',
   issuer_keys: 'issuer_id in (select id from issuers where tenant_id like :tenants)',
+  ended_issuer_sessions: 'issuer_id in (select id from issuers where tenant_id like :tenants)',
   webhook_deliveries: 'webhook_id in (select id from webhooks where tenant_id like :tenants)',
   user_identities: 'issuer_id in (select id from issuers where tenant_id like :tenants)',
   policy_roles: 'policy_id in (select id from policies where tenant_id like :tenants)',
