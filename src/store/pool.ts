@@ -283,7 +283,7 @@ function send<R extends pg.QueryResultRow>(
     cancelStatement(client);
     client.connection.stream.destroy();
   };
-  // After a time in which this process did not run, an answer that has arrived meanwhile is read first.
+  // If this process did not run for a time, it first reads an answer that has arrived during that time.
   const timer = setTimeout(() => setImmediate(cut), timeoutMs);
   joinWrites(client.connection.stream);
   const config = {
