@@ -32,7 +32,7 @@ export const session = {
   },
   over: {
     refused: 'Your session has ended. Sign in to go on where you were.',
-    replaced: 'Somebody else signed in with this browser. Sign in to go on.',
+    replaced: 'Another user signed in with this browser. Sign in to continue.',
     unconfirmed:
       'Postern did not confirm the sign-out, so the session of this browser may still be active. Sign in again, and end it under “Account and sessions”.',
   },
