@@ -53,7 +53,7 @@ const MANAGEMENT: ReadonlySet<string> = new Set(MANAGEMENT_PERMISSIONS);
  */
 export function parseResource(text: string): Resource | undefined {
   const slash = text.indexOf('/');
-  const kind: ResourceKind | undefined = RESOURCE_KINDS.find((known) => known === text.slice(0, slash));
+  const kind: ResourceKind | undefined = RESOURCE_KINDS.find((known) => known === text.slice(0, Math.max(0, slash)));
   const name = text.slice(slash + 1);
   if (kind === undefined || name.includes('*')) return undefined;
   return { kind, name: name === '' ? undefined : name };

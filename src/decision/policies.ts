@@ -74,7 +74,7 @@ export interface PolicyQuery {
 /** Parses `<kind>/<glob>`; undefined for any other text. */
 export function parseResourcePattern(text: string): { readonly kind: ResourceKind; readonly glob: string } | undefined {
   const slash = text.indexOf('/');
-  const kind = RESOURCE_KINDS.find((known) => known === text.slice(0, slash));
+  const kind = RESOURCE_KINDS.find((known) => known === text.slice(0, Math.max(0, slash)));
   return kind === undefined || slash === text.length - 1 ? undefined : { kind, glob: text.slice(slash + 1) };
 }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DifferenceBox } from '../../client/index.ts';
 import { boxPieces } from '../../console/src/screens/difference/sentence.ts';
-import { EMPTY_POLICY, type PolicyFields } from '../../console/src/screens/policy/draft.ts';
+import { EMPTY_POLICY, type PolicyFields, resourceFault } from '../../console/src/screens/policy/draft.ts';
 import {
   areLit,
   DAYS,
@@ -20,8 +20,26 @@ import { isAddress, isNetwork, networksOutside, networkWith } from '../../consol
 import { summaryText } from '../../console/src/screens/policy/summary.ts';
 import { inNetwork, parseAddress, parseNetwork } from '../../src/decision/address.ts';
 import { dayOfWeek, minuteOfDay, minuteOfWeek } from '../../src/decision/clock.ts';
+import { RESOURCE_KINDS } from '../../src/decision/model.ts';
+import { isResourcePattern } from '../../src/decision/validate.ts';
 import { compileWeeklyHours, inWeeklyHours, parseWeeklyWindow } from '../../src/decision/weekly-hours.ts';
 import { runs } from '../support/properties.ts';
+
+describe('the field for resources', () => {
+  it('accepts the texts that the server accepts, and no others', () => {
+    const kind = fc.constantFrom(...RESOURCE_KINDS, 'planets', '');
+    const parts = fc.array(fc.oneof(kind, fc.constantFrom('/', '*', 'x', 's', ' ')), { maxLength: 5 });
+    fc.assert(
+      fc.property(
+        parts.map((pieces) => pieces.join('')),
+        (text) => {
+          expect([text, resourceFault(text) === undefined]).toEqual([text, isResourcePattern(text)]);
+        },
+      ),
+      { numRuns: runs(2000), examples: [['models*'], ['modelsx'], ['models/'], ['models/x']] },
+    );
+  });
+});
 
 const hour = fc.integer({ min: 0, max: 23 });
 /**

@@ -324,9 +324,12 @@ test("the access of a platform administrator depends on global policies only whe
 });
 
 describe('a resource in a request for effective access', () => {
-  test.each(['models', '/x', 'model/x', 'models/*', 'models/a*', '*', '', 'MODELS/x'])('is not %s', (text) => {
-    expect(parseResource(text)).toBeUndefined();
-  });
+  test.each(['models', 'models1', '/x', 'model/x', 'models/*', 'models/a*', '*', '', 'MODELS/x'])(
+    'is not %s',
+    (text) => {
+      expect(parseResource(text)).toBeUndefined();
+    },
+  );
 
   test('is a kind and a name, which may have slashes; an empty name means an unknown name', () => {
     expect(parseResource('models/meta/llama-3')).toEqual({ kind: 'models', name: 'meta/llama-3' });

@@ -51,6 +51,7 @@ describe('patterns', () => {
     expect(
       paths(validateResourcePatterns(['models', 'models/', 'planets/x', 'models/\u0000'], '/resources')),
     ).toHaveLength(4);
+    expect(paths(validateResourcePatterns(['models*', 'modelsx', 'agents1'], '/resources'))).toHaveLength(3);
   });
 
   test('a glob has at most 256 characters and 8 stars', () => {

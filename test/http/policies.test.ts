@@ -58,6 +58,7 @@ describe('policies', () => {
     ['half a wildcard', { actions: ['r*g:read'] }, '/actions/0'],
     ['no action', { actions: [] }, '/actions'],
     ['a resource of an unknown kind', { resources: ['planets/*'] }, '/resources/0'],
+    ['a kind without a slash', { resources: ['models*'] }, '/resources/0'],
     ['an unknown condition', { conditions: { moon: { in: ['full'] } } }, '/conditions/moon'],
     ['an unknown operator', { conditions: { time: { after: ['10:00', '11:00'] } } }, '/conditions/time/after'],
     ['an empty operator object', { conditions: { ip_address: {} } }, '/conditions/ip_address'],

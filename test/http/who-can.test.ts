@@ -351,6 +351,7 @@ describe('a request', () => {
     [{ permission: 'chat' }, '/permission'],
     [{ permission: 'chat:write', resource: 'models/*' }, '/resource'],
     [{ permission: 'chat:write', resource: 'llama' }, '/resource'],
+    [{ permission: 'chat:write', resource: 'models1' }, '/resource'],
     [{ permission: 'chat:write', resource: 'datasets/x' }, '/resource'],
     [{ permission: 'chat:write', resources: [] }, '/resources'],
     [{}, '/permission'],

@@ -134,7 +134,7 @@ export function isTimezone(name: string): boolean {
 export function resourceFault(pattern: string): string | undefined {
   if (pattern === '*') return undefined;
   const slash = pattern.indexOf('/');
-  const kind = RESOURCE_KINDS.find((known) => known === pattern.slice(0, slash));
+  const kind = RESOURCE_KINDS.find((known) => known === pattern.slice(0, Math.max(0, slash)));
   if (kind === undefined) return text.faults.resource;
   const fault = globFault(pattern.slice(slash + 1));
   return fault === undefined ? undefined : text.globFaults[fault];
