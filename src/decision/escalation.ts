@@ -9,6 +9,7 @@ import { canonicalJsonOf } from '../domain/json.ts';
 import type { PolicyRecord, ResourceConstraints } from '../domain/records.ts';
 import { ADMIN, isBuiltinRole } from '../domain/roles.ts';
 import { effectiveRoles } from './builtin-roles.ts';
+import { type Check, compileConditions, type ReadableCheck } from './conditions.ts';
 import { compileGlob, type Glob, globContains } from './globs.ts';
 import type { Grant } from './grants.ts';
 import { type Principal, RESOURCE_KINDS, type ResourceKind, type Snapshot, type TenantView } from './model.ts';
@@ -161,18 +162,37 @@ function reachesAll(after: PolicyRecord, before: PolicyRecord): boolean {
   return after.appliesTo === 'roles' && after.attachedRoles.every((role) => before.attachedRoles.includes(role));
 }
 
-/** Compares members that this version cannot read as well, so removing one counts as a change. */
-function sameConditions(left: PolicyRecord, right: PolicyRecord): boolean {
-  return canonicalJsonOf(left.conditions) === canonicalJsonOf(right.conditions);
+/**
+ * Reports whether all conditions from before are left. All must hold, so further ones only narrow the policy. An allow
+ * with a condition that this version cannot read allows nothing, so every change of its conditions may widen it.
+ */
+function keepsConditions(after: PolicyRecord, before: PolicyRecord): boolean {
+  if (canonicalJsonOf(after.conditions) === canonicalJsonOf(before.conditions)) return true;
+  const [left, old] = [compileConditions(after.conditions), compileConditions(before.conditions)];
+  return old.checks.every(
+    (check) =>
+      check.kind === 'readable' &&
+      (!check.condition.usesClock || left.timezone === old.timezone) &&
+      left.checks.some((one) => isSameCheck(one, check)),
+  );
+}
+
+function isSameCheck(check: Check, { key, operator, operand }: ReadableCheck): boolean {
+  return (
+    check.kind === 'readable' &&
+    check.key === key &&
+    check.operator === operator &&
+    canonicalJsonOf(check.operand) === canonicalJsonOf(operand)
+  );
 }
 
 /**
- * Returns what writing a policy adds. If its conditions change, or if it applies to further principals, all of it is
- * new.
+ * Returns what writing a policy adds. If it loses or changes a condition, or if it applies to further principals, all of
+ * it is new.
  */
 export function addedByPolicy(before: PolicyRecord | undefined, after: PolicyRecord): PermissionSet {
   const set = permissionsOfPolicy(after);
-  if (before === undefined || !reachesAll(after, before) || !sameConditions(before, after)) return set;
+  if (before === undefined || !reachesAll(after, before) || !keepsConditions(after, before)) return set;
   return added(set, permissionsOfPolicy(before));
 }
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { compileGrant, compilePolicies, compileTenant } from '../../src/decision/compile.ts';
+import { compileConditions, conditionInputs, conditionsHold } from '../../src/decision/conditions.ts';
 import {
   added,
   addedByPolicy,
@@ -186,7 +187,7 @@ describe('changing', () => {
     expect(addedByPolicy(before, { ...before, resources: ['models/a', 'models/b'] }).permissions).toHaveLength(1);
   });
 
-  test('a policy with new conditions or principals adds all of its permissions', () => {
+  test('a policy with other conditions or more principals adds all of its permissions', () => {
     const before = allow('a', ['secrets:*'], {
       appliesTo: 'roles',
       attachedRoles: [roleName('one')],
@@ -208,6 +209,88 @@ describe('changing', () => {
     expect(addedByPolicy({ ...before, enabled: false }, before).permissions).toHaveLength(1);
     expect(addedByPolicy({ ...before, effect: 'deny' }, before).permissions).toHaveLength(1);
     expect(addedByPolicy(before, { ...before, enabled: false }).permissions).toEqual([]);
+  });
+
+  test('further conditions on a policy add none of its permissions, and changed ones add all', () => {
+    const network = { ip_address: { in: ['10.0.0.0/8'] } };
+    const night = { time: { between: ['22:00', '06:00'] } };
+    const unread = { moon_phase: { in: ['full'] } };
+    const addedPatterns = (before: object, after: object) =>
+      addedByPolicy(
+        allow('a', ['secrets:*'], { conditions: { ...before } }),
+        allow('a', ['secrets:*'], { conditions: { ...after } }),
+      ).permissions.map(({ pattern }) => pattern);
+    for (const [before, after] of [
+      [{}, network],
+      [{}, { ...night, timezone: 'Europe/Berlin' }],
+      [{ timezone: 'Europe/Berlin' }, night],
+      [network, { ...night, ...network, timezone: 'Europe/Berlin' }],
+      [network, { ip_address: { not_in: ['10.1.0.0/16'], ...network.ip_address } }],
+      [
+        { ...night, timezone: 'Europe/Berlin' },
+        { ...night, ...network, timezone: 'europe/berlin' },
+      ],
+    ] as const)
+      expect([before, after, addedPatterns(before, after)]).toEqual([before, after, []]);
+    for (const [before, after] of [
+      [network, {}],
+      [network, night],
+      [network, { ip_address: { in: ['10.0.0.0/8', '11.0.0.0/8'] } }],
+      [network, { ip_address: { not_in: ['10.0.0.0/8'] } }],
+      [night, { ...night, timezone: 'Europe/Berlin' }],
+      [
+        { ...night, timezone: 'Europe/Berlin' },
+        { ...night, ...network },
+      ],
+      [
+        { ...network, timezone: 'Mars/Olympus' },
+        { ...network, ...night },
+      ],
+      [
+        { ...network, ...unread },
+        { ...network, ...unread, ...night },
+      ],
+    ] as const)
+      expect([before, after, addedPatterns(before, after)]).toEqual([before, after, ['secrets:*']]);
+  });
+
+  test('a policy whose changed conditions add nothing holds at no further time', () => {
+    const part = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { nil: undefined, freq: 1 });
+    const operators = (first: string, second: string, ...values: string[][]) =>
+      fc.option(
+        fc.dictionary(fc.constantFrom(first, second), fc.constantFrom(...values), {
+          minKeys: 1,
+          noNullPrototype: true,
+        }),
+        { nil: undefined, freq: 1 },
+      );
+    const conditions = fc
+      .record({
+        ip_address: operators('in', 'not_in', ['10.0.0.0/8'], ['10.1.0.0/16', '11.0.0.0/8']),
+        time: operators('between', 'not_between', ['08:00', '18:00'], ['22:00', '06:00']),
+        day_of_week: operators('in', 'not_in', ['Mon'], ['Mon', 'Sun']),
+        timezone: part('UTC', 'Asia/Kolkata', 'Mars/Olympus'),
+        moon_phase: part(undefined, undefined, undefined, { in: ['full'] }),
+      })
+      .map((all) => Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)));
+    const times = Array.from({ length: 56 }, (_, i) => i * 3 * 3_600_000);
+    let narrower = 0;
+    fc.assert(
+      fc.property(conditions, conditions, fc.boolean(), (one, other, isMore) => {
+        const next = isMore ? { ...one, ...other } : other;
+        const policy = allow('a', ['chat:*'], { conditions: one });
+        if (addedByPolicy(policy, { ...policy, conditions: next }).permissions.length > 0) return;
+        narrower += 1;
+        for (const address of ['10.0.0.1', '10.1.0.1', '11.0.0.1', '::1', undefined])
+          for (const time of times) {
+            const holds = (stored: object) =>
+              conditionsHold(compileConditions({ ...stored }), 'allow', conditionInputs(time, address, undefined));
+            if (holds(next)) expect([one, next, address, time, holds(one)]).toEqual([one, next, address, time, true]);
+          }
+      }),
+      { numRuns: runs(300) },
+    );
+    expect(narrower).toBeGreaterThan(10);
   });
 });
 

@@ -171,6 +171,23 @@ describe('policies', () => {
     expect(outcome(await as(clerk, 'DELETE', `/v1/iam/policies/${name}-no`))).toBe('204');
   });
 
+  test('a further condition on an allow needs nothing that it allows, and the end of one needs all', async () => {
+    const put = async (conditions: object) =>
+      outcome(await as(clerk, 'PUT', `/v1/iam/policies/${name}`, { conditions }));
+    const office = { ip_address: { in: ['10.0.0.0/8'] } };
+    const work = { day_of_week: { not_in: ['Sun'] }, timezone: 'Europe/Berlin' };
+    expect(outcome(await as(boss, 'POST', '/v1/iam/policies', allow(['rag:*'], { attached_roles: ['reader'] })))).toBe(
+      '201',
+    );
+    expect(await put(office)).toBe('200');
+    expect(await put({ ...office, ...work })).toBe('200');
+    expect(await put({ ...office, ...work, timezone: 'Asia/Tokyo' })).toBe('403 escalation');
+    expect(await put({ ip_address: { in: ['0.0.0.0/0'] }, ...work })).toBe('403 escalation');
+    expect(await put(work)).toBe('403 escalation');
+    expect(await put({})).toBe('403 escalation');
+    expect(outcome(await as(clerk, 'DELETE', `/v1/iam/policies/${name}`))).toBe('204');
+  });
+
   test('a report-only allow is written like one in force, and gives nothing that its enforcement would not check again', async () => {
     const report = { mode: 'report', attached_roles: ['reader'] };
     const put = async (who: Person, body: object) => outcome(await as(who, 'PUT', `/v1/iam/policies/${name}`, body));
