@@ -195,6 +195,20 @@ describe('a check that Envoy sends', () => {
     }
   });
 
+  it('shows the beginning of a longer body as whole if it fills the buffer and more has not come', async () => {
+    const session = connect(edge.url);
+    const stream = session.request({ ':method': 'POST', ':path': CHAT, ...withCredential });
+    stream.resume();
+    stream.write(Buffer.alloc(1_048_576, 0x20));
+    await expect.poll(() => checks.seen.length).toBe(1);
+    stream.end('more');
+    await once(stream, 'close');
+    session.destroy();
+    const check = checks.seen[0] ?? expect.fail('no check');
+    expect(check.body.length).toBe(1_048_576);
+    expect(valuesOf(check, 'x-envoy-auth-partial-body')).toEqual(['false']);
+  });
+
   it('does not believe a client that marks its own body', async () => {
     await send(edge.url, { method: 'POST', path: '/v1/models', headers: { 'x-envoy-auth-partial-body': 'false' } });
     await send(edge.url, {
