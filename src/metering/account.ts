@@ -9,6 +9,11 @@ export type AccountUnit = BudgetUnit | 'places';
 export interface Account {
   readonly unit: AccountUnit;
   /**
+   * Whether the store books what was spent, so that a reservation lasts until then. Otherwise it lasts until the end of
+   * the request.
+   */
+  readonly isBooked: boolean;
+  /**
    * Ends a reservation.
    * @param spent the part of the amount that was spent; more than the amount if the request spent more
    */

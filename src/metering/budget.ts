@@ -82,6 +82,10 @@ export class PeriodBudget implements Account {
     this.#set(USED_AT_MS, nowMs);
   }
 
+  get isBooked(): boolean {
+    return this.unit !== 'places';
+  }
+
   /** The amount that the store granted to this process, with the changes that the next statement reports. */
   get held(): number {
     return this.#get(HELD);

@@ -215,6 +215,14 @@ export class Budgets {
     return undefined;
   }
 
+  /**
+   * Frees the places of a request that has ended, and corrects its limits per minute. The amounts of budgets stay
+   * reserved until the usage is booked, because the store must know what was spent before another request uses the rest.
+   */
+  ended(counter: number, spent: Amounts): void {
+    this.#outstanding.ended(counter, spent);
+  }
+
   /** Ends the reservation of a request whose usage is booked. */
   settled(counter: number, spent: Amounts): void {
     this.#outstanding.settled(counter, spent);

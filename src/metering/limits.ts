@@ -166,6 +166,9 @@ export class Limits {
       return;
     }
     if (settlement.estimated) this.#counts.estimated += 1;
+    const { processId, held, counter, total, cost } = settlement;
+    // At once, because the store may be unreachable and rate limits continue without it.
+    if (held && processId === this.#parts.processId) this.#budgets.ended(counter, { tokens: total, money: cost });
     this.#settler.add(settlement);
   }
 

@@ -32,6 +32,12 @@ export class Outstanding {
     this.#reservations.add(counter, accounts, amounts, now + reservationTtlMs);
   }
 
+  /** Releases what is not booked of the reservation of a request that has ended. The rest lasts until `settled`. */
+  ended(counter: number, spent: Amounts): void {
+    const unbooked = this.#reservations.takeUnbooked(counter);
+    if (unbooked !== undefined) release(unbooked, spent);
+  }
+
   /** Ends the reservation of a request whose usage is booked. */
   settled(counter: number, spent: Amounts): void {
     const ended = this.#reservations.take(counter);

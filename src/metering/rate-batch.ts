@@ -33,11 +33,14 @@ export class RateBatch {
   readonly #span: WindowSpan;
   readonly #processes: number;
   readonly #nowMs: number;
+  readonly #returns: boolean;
 
-  constructor(span: WindowSpan, processes: number, nowMs: number) {
+  /** @param returns whether the statement returns tokens */
+  constructor(span: WindowSpan, processes: number, nowMs: number, returns: boolean) {
     this.#span = span;
     this.#processes = processes;
     this.#nowMs = nowMs;
+    this.#returns = returns;
   }
 
   get isFull(): boolean {
@@ -60,7 +63,7 @@ export class RateBatch {
       const { left, unreported } = window;
       const needed = slice + (number <= last ? waits : 0);
       const requested = isExhausted(window, needed, this.#nowMs) ? 0 : Math.min(limit, Math.max(0, needed - left));
-      const returned = rateSurplusOf(window, needed, slice);
+      const returned = this.#returns ? rateSurplusOf(window, needed, slice) : 0;
       const report = unreported - returned;
       if (requested === 0 && report === 0) continue;
       this.requests.push({ subject: name, window: number, limit, requested, report });

@@ -74,6 +74,8 @@ const MAX_ATTEMPTS = 4;
 const MAX_WAITING = 10_000;
 /** The longest time between two statements. They keep the process known to the store, and its clock known here. */
 const BEAT_MS = 5000;
+/** After this time without a statement, the process returns no tokens before the store has answered another one. */
+const TRUST_MS = 1000;
 
 /** The subjects of one check: at least one. */
 export type Subjects = readonly [RateSubject, ...RateSubject[]];
@@ -99,6 +101,8 @@ export class RateLeases {
     () => this.#sendStatement(),
     () => this.#waiting.length > 0,
   );
+  /** Subjects with tokens to return after the store has answered: tokens that a lost statement returns stay unused. */
+  readonly #unreturned = new Set<RateSubject>();
   /** Requests leased and not used, in all windows. */
   #held = 0;
   #examined = 0;
@@ -116,6 +120,7 @@ export class RateLeases {
       onForgotten: (subject) => {
         this.#needs.forget(subject);
         this.#recent.forget(subject);
+        this.#unreturned.delete(subject);
       },
       onStranded: ({ unit }, units) => {
         if (unit === 'tokens') return;
@@ -234,7 +239,7 @@ export class RateLeases {
   }
 
   #beatIsDue(now: number): boolean {
-    return now - this.#requestedAtMs >= BEAT_MS;
+    return now - this.#requestedAtMs >= BEAT_MS || this.#unreturned.size > 0;
   }
 
   /** Returns the subject that lacks units if the check must wait for the store. */
@@ -318,8 +323,11 @@ export class RateLeases {
   /** Has the next statement return tokens that the process does not need. */
   #returnSurplus(subject: RateSubject): void {
     if (subject.unit !== 'tokens' || subject.forgotten) return;
-    const slice = rateSliceOf(subject, this.#processes, this.#parts.monotonicMs());
-    if (subject.windows.some((window) => rateSurplusOf(window, slice, slice) > 0)) this.#needs.addUrgent(subject);
+    const now = this.#parts.monotonicMs();
+    const slice = rateSliceOf(subject, this.#processes, now);
+    if (!subject.windows.some((window) => rateSurplusOf(window, slice, slice) > 0)) return;
+    if (this.#outage.lasts || now - this.#requestedAtMs >= TRUST_MS) this.#unreturned.add(subject);
+    else this.#needs.addUrgent(subject);
   }
 
   /** Adds units to a window, or removes them. A grant may arrive after the window has ended. */
@@ -365,6 +373,8 @@ export class RateLeases {
       this.#processes = Math.max(1, result.processes);
       if (batch !== undefined) this.#apply(batch, result);
       this.#outage.answered();
+      for (const subject of this.#unreturned) this.#needs.addUrgent(subject);
+      this.#unreturned.clear();
       this.#reachableSinceMs = Math.min(this.#reachableSinceMs, sentMs);
     } catch (error) {
       this.#outage.failed(error);
@@ -379,7 +389,9 @@ export class RateLeases {
   #collect(): RateBatch | undefined {
     if (!this.#clock.known) return undefined;
     const now = this.#parts.monotonicMs();
-    const batch = new RateBatch(windowSpanAt(this.#clock.at(now), this.#parts.windowMs), this.#processes, now);
+    const span = windowSpanAt(this.#clock.at(now), this.#parts.windowMs);
+    const returns = !this.#outage.lasts && this.#unreturned.size === 0;
+    const batch = new RateBatch(span, this.#processes, now, returns);
     const add = (subject: RateSubject, waits: number): boolean => {
       this.#examined += 1;
       return batch.add(subject, waits);

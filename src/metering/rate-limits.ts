@@ -89,7 +89,8 @@ export class RateLimits {
 
   #accountOf(windows: readonly RateWindow[]): Account {
     const ofTokens = windows.filter(({ subject }) => subject.unit === 'tokens');
-    return { unit: 'tokens', release: (amount, spent) => this.#leases.correct(ofTokens, amount - spent) };
+    const release: Account['release'] = (amount, spent) => this.#leases.correct(ofTokens, amount - spent);
+    return { unit: 'tokens', isBooked: false, release };
   }
 
   #refuse(

@@ -71,6 +71,17 @@ export class Reservations {
     return slot === undefined ? undefined : this.#remove(slot);
   }
 
+  /** Removes the accounts that are not booked from a reservation, and returns it with these alone. */
+  takeUnbooked(counter: number): EndedReservation | undefined {
+    const slot = this.#slotsOf(counter).get(counter);
+    const accounts = slot === undefined ? undefined : this.#accounts[slot];
+    if (slot === undefined || accounts === undefined || accounts.every(isBooked)) return undefined;
+    // Requests with the same plan share the list.
+    this.#accounts[slot] = accounts.filter(isBooked);
+    const unbooked = accounts.filter((account) => !account.isBooked);
+    return { accounts: unbooked, tokens: this.#tokens[slot] ?? 0, money: this.#money[slot] ?? 0 };
+  }
+
   /** Removes and returns a reservation that has expired. */
   takeExpired(nowMs: number): EndedReservation | undefined {
     return this.#earliestPeriod() < periodOf(nowMs) ? this.takeOldest() : undefined;
@@ -147,6 +158,10 @@ export class Reservations {
     if (slots === undefined) throw new RangeError('the number of a reservation is a whole number');
     return slots;
   }
+}
+
+function isBooked({ isBooked: booked }: Account): boolean {
+  return booked;
 }
 
 function periodOf(ms: number): number {

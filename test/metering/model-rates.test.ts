@@ -6,7 +6,7 @@ import type { Principal } from '../../src/decision/model.ts';
 import { makeId, parseTenantId } from '../../src/domain/ids.ts';
 import type { RateLimitRule } from '../../src/domain/records.ts';
 import type { AdmissionRequest, LimitDecision } from '../../src/metering/admission.ts';
-import { World } from './support/world.ts';
+import { type Running, TTL_MS, World } from './support/world.ts';
 
 const ACME = parseTenantId('acme');
 const USER = makeId('usr', 0, Buffer.alloc(10, 1));
@@ -211,5 +211,109 @@ describe.each([
     send(world);
     await world.live(400);
     expect([world.running.length, world.refused.length]).toEqual([10, 4]);
+  });
+});
+
+describe('the end of a request that this process admitted', () => {
+  const rules = [{ models: ['*'], parallel: 2, tokens_per_minute: 1000 }];
+  const request = { ...requestWith({ tenant: rules }), askedTokens: 500 };
+
+  /** Two requests that run and take all places and tokens. */
+  async function fullWorld(): Promise<{ readonly world: World; readonly first: Running; readonly second: Running }> {
+    const world = new World(1, () => 1);
+    await settled(world);
+    for (let i = 0; i < 2; i++) world.admit(0, request);
+    await settled(world);
+    const [first, second] = world.running;
+    if (first === undefined || second === undefined) throw new Error('nothing was admitted');
+    return { world, first, second };
+  }
+
+  test('frees its place and its unspent tokens at once while the store is unreachable', async () => {
+    const { world, first, second } = await fullWorld();
+    world.storeUp = false;
+    await settled(world);
+    world.admit(0, request);
+    await settled(world);
+    expect(world.refused).toEqual(['rate_limit_exceeded']);
+    world.end(0, first, { total: 0 });
+    world.end(0, second, { total: 0 });
+    for (let i = 0; i < 2; i++) world.admit(0, request);
+    expect([world.running.length, world.refused.length, world.faults]).toEqual([4, 1, 0]);
+  });
+
+  test('frees them before it is booked', async () => {
+    const { world, first } = await fullWorld();
+    world.end(0, first, { total: 0 });
+    world.admit(0, request);
+    expect([world.running.length, world.pending, world.refused]).toEqual([3, 0, []]);
+  });
+
+  test.each(['reachable', 'unreachable'])(
+    'frees them once if it is reported twice, and after the store has booked it, with a store that is %s',
+    async (state) => {
+      const { world, first } = await fullWorld();
+      world.storeUp = state === 'reachable';
+      await settled(world);
+      for (let i = 0; i < 2; i++) world.end(0, first, { total: 0 });
+      await settled(world);
+      world.storeUp = true;
+      await settled(world);
+      world.end(0, first, { total: 0 });
+      for (let i = 0; i < 2; i++) world.admit(0, request);
+      await settled(world);
+      expect([world.running.length, world.refused]).toEqual([3, ['rate_limit_exceeded']]);
+    },
+  );
+
+  test('while the store is unreachable leaves its unspent tokens to the other processes afterwards', async () => {
+    const world = new World(2, () => 1);
+    await settled(world);
+    const ofTokens = { ...requestWith({ tenant: [{ models: ['*'], tokens_per_minute: 1000 }] }), askedTokens: 500 };
+    for (let i = 0; i < 2; i++) world.admit(0, ofTokens);
+    await settled(world);
+    world.storeUp = false;
+    await settled(world);
+    for (const ended of world.running) world.end(0, ended, { total: 0 });
+    await settled(world);
+    world.storeUp = true;
+    await settled(world);
+    for (let i = 0; i < 2; i++) world.admit(1, ofTokens);
+    await settled(world);
+    expect([world.running.length, world.refused]).toEqual([4, []]);
+  });
+
+  test('frees nothing after its reservation expired', async () => {
+    const { world, first, second } = await fullWorld();
+    await world.live(60_000 + TTL_MS);
+    for (let i = 0; i < 2; i++) world.admit(0, request);
+    await settled(world);
+    expect(world.running.length).toBe(4);
+    for (const ended of [first, second]) world.end(0, ended, { total: 0 });
+    await settled(world);
+    world.admit(0, request);
+    await settled(world);
+    expect(world.refused).toEqual(['rate_limit_exceeded']);
+  });
+
+  test('keeps what it reserved of a budget until it is booked', async () => {
+    const world = new World(1, () => 1);
+    await settled(world);
+    const ofMonth = { ...request, monthlyTokens: 500 };
+    world.admit(0, ofMonth);
+    await settled(world);
+    const [first] = world.running;
+    if (first === undefined) throw new Error('nothing was admitted');
+    world.storeUp = false;
+    world.end(0, first, { total: 100 });
+    await settled(world);
+    world.admit(0, { ...ofMonth, askedTokens: 400 });
+    await settled(world);
+    expect([world.running.length, world.faults]).toEqual([1, 1]);
+    world.storeUp = true;
+    await settled(world);
+    world.admit(0, { ...ofMonth, askedTokens: 400 });
+    await settled(world);
+    expect(world.running.length).toBe(2);
   });
 });

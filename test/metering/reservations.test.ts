@@ -4,7 +4,7 @@ import type { Account } from '../../src/metering/account.ts';
 import { type EndedReservation, EXPIRY_PERIOD_MS, Reservations } from '../../src/metering/reservations.ts';
 import { runs } from '../support/properties.ts';
 
-const account = (): Account => ({ unit: 'tokens', release: () => undefined });
+const account = (): Account => ({ unit: 'tokens', isBooked: true, release: () => undefined });
 const LISTS = [[account()], [account(), account()], []];
 const [LIST = []] = LISTS;
 
