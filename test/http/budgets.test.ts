@@ -70,6 +70,13 @@ async function spend(period: string, spent: number, held = 0): Promise<void> {
   await h.db.knex('token_budgets').insert({ tenant_id: ACME, period, spent, held });
 }
 
+/** The alerts of a budget that were noted, by amount. */
+async function alertsOf(id: string): Promise<unknown> {
+  const found = h.db.knex('budget_alerts').where({ budget_id: id }).orderBy(['period', 'threshold']);
+  const noted: Json[] = await found.select('period', 'threshold', 'spent', 'limit_amount');
+  return noted.map(({ period, threshold, spent, limit_amount }) => [period, threshold, spent, limit_amount]);
+}
+
 const month = () => new Date().toISOString().slice(0, 7);
 const day = () => new Date().toISOString().slice(0, 10);
 
@@ -209,6 +216,37 @@ describe('a budget', () => {
     }
     expect(failed(await patch(id, { unit: 'money' }))).toEqual(['422 invalid_field', '/limit']);
     expect(outcome(await patch(id, { unit: 'requests' }))).toBe('200');
+  });
+
+  test.each([
+    ['a lower limit', { alerts: [0.8, 1] }, { limit: '5.00' }, 5],
+    ['a further alert', { limit: '5.00' }, { alerts: [0.8, 1] }, 5],
+    ['the end of a pause', { limit: '5.00', alerts: [0.8, 1], enabled: false }, { enabled: true }, 5],
+  ])(
+    'notes the alerts that %s makes due, without another booking and each once',
+    async (_, members, changes, limit) => {
+      const id = await made(members);
+      const period = `${id} ${month()}#0`;
+      await spend(period, 4_500_000_000);
+      await spend(`${id} 2026-01#0`, 9_000_000_000);
+      expect(outcome(await patch(id, changes))).toBe('200');
+      expect(await alertsOf(id)).toEqual([[period, 0.8, 4_500_000_000, limit * 1e9]]);
+      expect(outcome(await patch(id, { limit: '4.00' }))).toBe('200');
+      expect(await alertsOf(id)).toEqual([
+        [period, 0.8, 4_500_000_000, limit * 1e9],
+        [period, 1, 4_500_000_000, 4e9],
+      ]);
+    },
+  );
+
+  test('notes the alerts that a lower limit makes due for each caller with its own amount, and none of a new amount', async () => {
+    const id = await made({ per: 'key', unit: 'requests', limit: 100, period: 'total', alerts: [1] });
+    for (const [i, spent] of [9, 10, 11].entries()) await spend(`${id}/key_${i} total#0`, spent);
+    expect(outcome(await patch(id, { limit: 10 }))).toBe('200');
+    const due = [1, 2].map((i) => [`${id}/key_${i} total#0`, 1, 9 + i, 10]);
+    expect(await alertsOf(id)).toEqual(due);
+    expect(outcome(await patch(id, { limit: 1, per: 'user' }))).toBe('200');
+    expect(await alertsOf(id)).toEqual(due);
   });
 
   test('is reset with a reason that the audit log keeps with the amount that was spent, and begins a new amount', async () => {

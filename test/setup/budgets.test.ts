@@ -140,6 +140,23 @@ test('are changed member by member, begin a new amount as through the API, and a
   expect(await stored()).toMatchObject([{ name: 'of-ada' }]);
 });
 
+test('note the alerts that a lower limit makes due', async () => {
+  const team = {
+    name: 'team',
+    unit: 'requests',
+    limit: 100,
+    period: 'total',
+    applies_to: { tenant: true },
+    alerts: [1],
+  };
+  await apply(fresh.db, acme({ budgets: [team] }));
+  const [{ id } = {}] = await stored();
+  await fresh.db.knex('token_budgets').insert({ tenant_id: 'acme', period: `${id} total#0`, spent: 10 });
+  await apply(fresh.db, acme({ budgets: [{ ...team, limit: 10 }] }));
+  const noted = await fresh.db.knex('budget_alerts').where({ budget_id: id }).select('threshold', 'spent');
+  expect(noted).toEqual([{ threshold: 1, spent: 10 }]);
+});
+
 test('with values that the API refuses are errors at their places, before anything is written', async () => {
   const planned = await plan(
     fresh.db,

@@ -8,6 +8,7 @@ import { onlyOneNamed, orNotFound } from '../caller/refusals.ts';
 import { OPERATOR } from '../change/audit-row.ts';
 import { type AuditDraft, changeAsSystem, recorded } from '../change/change.ts';
 import { lockTenant } from '../tenants/queries.ts';
+import { noteReachedAlerts } from './alerts.ts';
 import { type BudgetChanges, type BudgetResource, type BudgetRow, budgetResource, type NewBudget } from './entity.ts';
 import { type BudgetRef, budgetsNamed, deleteBudgetRow, findBudget, lockBudget } from './queries.ts';
 import { breakdownOf, statesOf } from './state.ts';
@@ -62,6 +63,7 @@ export async function updateAsOperator(
   return changed(parts, ref, 'update', async (trx, audit) => {
     const before = await held(trx, ref);
     const row = await writeBudget(trx, before, readBudgetChanges(before, request));
+    await noteReachedAlerts(trx, [row], parts.now());
     return recorded(audit, budgetResource(before), budgetResource(row));
   });
 }

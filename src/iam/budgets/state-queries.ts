@@ -40,6 +40,35 @@ export async function readCounters(
   return (counter) => states.get(nameOf(counter)) ?? UNUSED;
 }
 
+interface AlertingCounter extends Counter {
+  readonly limit: number;
+  /** The smallest fraction of the limit that is an alert. */
+  readonly fraction: number;
+}
+
+/** The largest number of amounts of one budget whose alerts a change notes, so that it ends within its timeout. */
+const MOST_ALERTING = 1000;
+
+/**
+ * Notes the alerts that amounts have reached.
+ * @param counters the shared ones. Those of the callers of the same budget and period count as well: those that spent
+ *   most, because they are the likeliest to have no further booking
+ */
+export async function noteAlerts(q: Queryable, counters: readonly AlertingCounter[]): Promise<void> {
+  await q.raw(
+    `select metering_note_alerts(array_agg(b.tenant_id), array_agg(b.period), array_agg(b.spent))
+     from jsonb_to_recordset(cast(:counters as jsonb)) as c (tenant text, period text, "limit" bigint, fraction numeric)
+     cross join lateral (
+       select b.tenant_id, b.period, b.spent from token_budgets b
+       where starts_with(b.period, 'bud_')
+         and metering_budget_period(b.period) collate "C" = metering_budget_period(c.period) collate "C"
+         and b.tenant_id = c.tenant and b.spent >= c.fraction * c."limit"
+       order by b.spent desc limit :most
+     ) b`,
+    { counters: JSON.stringify(counters), most: MOST_ALERTING },
+  );
+}
+
 export interface CountedUsage extends DaySpan {
   readonly tenant: TenantId;
   readonly unit: BudgetUnit;

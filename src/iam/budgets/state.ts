@@ -22,7 +22,7 @@ import {
 const MOST_ROWS = 10;
 
 /** @param tenantZone of the tenant; undefined = UTC */
-function currentPeriod(
+export function currentPeriod(
   { period, timezone }: Pick<BudgetRecord, 'period' | 'timezone'>,
   tenantZone: string | undefined,
   nowMs: number,

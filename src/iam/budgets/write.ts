@@ -14,6 +14,7 @@ import type { AdminParts, Caller } from '../caller/caller.ts';
 import { orNotFound, requestedId, tenantGone, throwIfInvalid } from '../caller/refusals.ts';
 import { change, recorded } from '../change/change.ts';
 import { lockTenant } from '../tenants/queries.ts';
+import { noteReachedAlerts } from './alerts.ts';
 import { refuseManyOfRequest } from './applying.ts';
 import {
   type BudgetChanges,
@@ -67,6 +68,7 @@ export async function updateBudget(
     const values = readBudgetChanges(before, request);
     checkPreconditions(budgetResource(before));
     const row = await writeBudget(trx, before, values);
+    await noteReachedAlerts(trx, [row], caller.nowMs);
     return recorded(audit, budgetResource(before), budgetResource(row));
   });
 }

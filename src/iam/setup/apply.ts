@@ -6,7 +6,10 @@
 import type { Database } from '../../store/database.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import { type Transaction, transaction } from '../../store/transaction.ts';
+import { noteReachedAlerts } from '../budgets/alerts.ts';
 import { refuseManyOfRequest } from '../budgets/applying.ts';
+import type { BudgetRow } from '../budgets/entity.ts';
+import { enabledBudgets } from '../budgets/queries.ts';
 import { refusedByStore } from '../caller/refusals.ts';
 import { OPERATOR } from '../change/audit-row.ts';
 import { changeAsSystem } from '../change/change.ts';
@@ -95,8 +98,13 @@ async function run(
   options: WriteOptions,
 ): Promise<readonly SetupToken[]> {
   const tokens = await runActions(trx, actions, options);
-  for (const { wanted, users, budgets } of parts.tenants)
+  const changed: BudgetRow[] = [];
+  for (const { wanted, users, budgets } of parts.tenants) {
     if (users.length + budgets.length > 0) await refuseManyOfRequest(trx, wanted.key);
+    if (budgets.length > 0) changed.push(...(await enabledBudgets(trx, wanted.key)));
+  }
+  // At the end, because a booking that reaches the same alert waits for this transaction.
+  await noteReachedAlerts(trx, changed, options.nowMs);
   return tokens;
 }
 
