@@ -383,6 +383,23 @@ describe('the issuer of a token', () => {
     expect([await check(old), await check()]).toEqual(['invalid_credential revoked_before', 'allow']);
   });
 
+  test('refuses a token whose iat is older than the time within the same second', async () => {
+    const iat = now() - 30;
+    const old = token({ iss: value, iat });
+    expect(await check(old)).toBe('allow');
+    const revoke = (ms: number) => {
+      const time = new Date(iat * 1000 + ms).toISOString();
+      return h.api('POST', `/v1/iam/issuers/${id}/revoke-before`, { as: boss.token, body: { time } });
+    };
+    expect((await revoke(0)).json['revoked_before']).toBe(new Date(iat * 1000).toISOString());
+    expect(await check(old)).toBe('allow');
+    expect((await revoke(750)).json['revoked_before']).toBe(new Date(iat * 1000 + 750).toISOString());
+    expect([await check(old), await check(token({ iss: value, iat: iat + 0.75 }))]).toEqual([
+      'invalid_credential revoked_before',
+      'allow',
+    ]);
+  });
+
   test('bounds the age of tokens', async () => {
     await change(id, { max_age_seconds: 30 });
     expect([await check(), await check(token({ iss: value, iat: now() - 60 }))]).toEqual([

@@ -18,7 +18,6 @@ import { deleteIssuerRow, findIssuer, type StoredIssuer, updateIssuerRow, writte
 import { holdIssuer, issuerResource } from './read.ts';
 import { countReferences, endSessionsOfIssuer, revokeProvedKeys, unlinkUsers } from './reference-queries.ts';
 import { refreshIssuerKeys } from './refresh-keys.ts';
-import { secondOf } from './write.ts';
 
 /** A clock may differ from the database's by this much. */
 const MAX_AHEAD_MS = 60_000;
@@ -58,9 +57,8 @@ export async function writeRevokedBefore(
   if (requestedMs > nowMs + MAX_AHEAD_MS) {
     throw invalidField('/time', 'The time is in the future. Tokens that are not issued yet cannot be refused.');
   }
-  const untilMs = secondOf(requestedMs);
-  if (revoked_before === null || untilMs > revoked_before.getTime()) {
-    await updateIssuerRow(trx, id, { revoked_before: new Date(untilMs) });
+  if (revoked_before === null || requestedMs > revoked_before.getTime()) {
+    await updateIssuerRow(trx, id, { revoked_before: new Date(requestedMs) });
   }
   await endSessionsOfIssuer(trx, id, 'all');
   return writtenIssuer(trx, tenant_id, id);

@@ -189,17 +189,17 @@ function consequences(
   nowMs: number,
 ): Partial<Pick<IssuerColumns, 'earlier' | 'users_since' | 'revoked_before'>> {
   // Whole seconds, as `iat` has them: a token of the same second counts as issued after the change.
-  const now = new Date(secondOf(nowMs));
+  const now = new Date(Math.floor(nowMs / 1000) * 1000);
+  const { revoked_before } = before;
   const earlier = acceptsMore ? earlierAfter(before, keys, now.getTime()) : before.earlier;
   return {
     ...(givesMore ? { users_since: now } : {}),
-    ...(refusesOlder || earlier === undefined ? { revoked_before: now } : {}),
+    // `revoke-before` may have set a later time: it takes milliseconds, and a time up to a minute ahead.
+    ...(refusesOlder || earlier === undefined
+      ? { revoked_before: revoked_before !== null && revoked_before > now ? revoked_before : now }
+      : {}),
     ...(acceptsMore ? { earlier: earlier ?? null } : {}),
   };
-}
-
-export function secondOf(ms: number): number {
-  return Math.floor(ms / 1000) * 1000;
 }
 
 /** A session does not know the claims of its token, so a narrower change ends all that it may concern. */
