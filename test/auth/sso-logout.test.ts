@@ -42,8 +42,8 @@ interface LoggedIn {
   readonly token: string;
 }
 
-/** Logs a subject in. Each `sid` is a session at the provider. */
-async function logIn(at: Issuer, sub: string, sid: string): Promise<LoggedIn> {
+/** Logs a subject in. Each `sid` is a session at the provider; undefined: its ID token names none. */
+async function logIn(at: Issuer, sub: string, sid: string | undefined): Promise<LoggedIn> {
   const browser = new Browser(h);
   expect(await browser.logIn(at, { claims: { sub, sid } })).toBe('/console/signed-in');
   return { browser, token: String((await browser.refresh()).json['access_token']) };
@@ -87,6 +87,17 @@ describe('a logout token', () => {
     expect(await isIn(other)).toBe(true);
   });
 
+  test('of a subject and a session ends the sessions of the subject whose ID token had no session', async () => {
+    const [unnamed, named] = [await logIn(shared, 'dan', undefined), await logIn(shared, 'dan', 'd1')];
+    const stranger = await logIn(shared, 'eve', undefined);
+    expect((await send(shared, shared.provider.logoutToken({ sub: 'dan', sid: 'd2' }))).status).toBe(200);
+    const inNow = () => Promise.all([unnamed, named, stranger].map(isIn));
+    expect(await inNow()).toEqual([false, true, true]);
+    const bySession = shared.provider.logoutToken({ sub: undefined, sid: 'd1' });
+    expect((await send(shared, bySession)).status).toBe(200);
+    expect(await inNow()).toEqual([false, false, true]);
+  });
+
   test('counts once, and is no error for a session that has ended', async () => {
     const session = await logIn(shared, 'carol', 'c1');
     const token = shared.provider.logoutToken({ sub: 'carol' });
@@ -123,6 +134,21 @@ describe('a logout token', () => {
     expect(rows[0]?.n).toBe(ends ? 0 : 1);
     // The logout does not count for a login that begins after it.
     expect(await isIn(await logIn(own, 'ada', 'now'))).toBe(true);
+  });
+
+  test.each([
+    ['the subject ends', 'ada'],
+    ['another subject leaves', 'eve'],
+  ])('of a session of %s a login under way whose ID token has no session', async (_name, sub) => {
+    const own = await issuer();
+    own.provider.beforeToken = async () => {
+      own.provider.beforeToken = () => Promise.resolve();
+      expect((await send(own, own.provider.logoutToken({ sub, sid: 'now' }))).status).toBe(200);
+    };
+    const end = await new Browser(h).logIn(own, { claims: { sub: 'ada', sid: undefined } });
+    expect(end).toBe(sub === 'ada' ? '/console/sign-in?sso_error=denied' : '/console/signed-in');
+    // The logout does not count for a login that begins after it.
+    expect(await isIn(await logIn(own, 'ada', undefined))).toBe(true);
   });
 
   test('that was used before ends no login that is under way', async () => {

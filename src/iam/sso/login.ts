@@ -35,7 +35,16 @@ import {
   type SsoUser,
   useOnce,
 } from './queries.ts';
-import { logoutDigest, newState, openState, type SsoState, STATE_KEPT_MS, sealState, stateDigest } from './state.ts';
+import {
+  logoutDigest,
+  NO_SID,
+  newState,
+  openState,
+  type SsoState,
+  STATE_KEPT_MS,
+  sealState,
+  stateDigest,
+} from './state.ts';
 
 interface Started {
   readonly kind: 'started';
@@ -244,7 +253,7 @@ async function enter(
   });
   // The provider may have ended its session while this one began. Its logout found no session here.
   const names = [
-    logoutDigest(issuer.id, sid, sub),
+    logoutDigest(issuer.id, sid ?? NO_SID, sub),
     logoutDigest(issuer.id, undefined, sub),
     logoutDigest(issuer.id, sid, undefined),
   ];

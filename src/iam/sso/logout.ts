@@ -15,7 +15,7 @@ import { openIdToken } from './id-token.ts';
 import { SIGN_IN, type SsoParts } from './parts.ts';
 import { ProviderError } from './provider.ts';
 import { endSsoSessions, findSsoIssuer, issuerOfSession, noteLogout, type SsoIssuer, useOnce } from './queries.ts';
-import { logoutDigest, STATE_KEPT_MS } from './state.ts';
+import { logoutDigest, NO_SID, STATE_KEPT_MS } from './state.ts';
 
 /** The shortest time between two fetches of an issuer's keys that unknown keys cause. */
 const REFRESH_EVERY_MS = 5_000;
@@ -37,7 +37,10 @@ export async function logoutByProvider(
   if (logout === undefined) return false;
   const { sid, subject, jti } = logout;
   const digest = opaqueDigest(`logout ${issuer.id} ${jti}`);
-  await noteLogout(parts.db.knex, logoutDigest(issuer.id, sid, subject), digest, STATE_KEPT_MS);
+  // A login whose ID token names no session may be of this one.
+  const sids = sid === undefined || subject === undefined ? [sid] : [sid, NO_SID];
+  const names = sids.map((one) => logoutDigest(issuer.id, one, subject));
+  await noteLogout(parts.db.knex, names, digest, STATE_KEPT_MS);
   const ended = await tenantTransaction(parts.db, issuer.tenantId, async (trx) => {
     if (!(await useOnce(trx, digest, 2 * LOGOUT_TOKEN_AGE_MS))) return undefined;
     const sessions = await endSsoSessions(trx, { issuerId: issuer.id, sid, subject });

@@ -85,10 +85,15 @@ export async function useOnce(q: Queryable, digest: Uint8Array, keptMs: number):
  * statement that ends sessions. Call it before that statement, and commit it.
  * @param once the digest of the logout token; a token that was used before notes nothing
  */
-export async function noteLogout(q: Queryable, named: Uint8Array, once: Uint8Array, keptMs: number): Promise<void> {
+export async function noteLogout(
+  q: Queryable,
+  named: readonly Uint8Array[],
+  once: Uint8Array,
+  keptMs: number,
+): Promise<void> {
   await q.raw(
     `insert into sso_used (digest, expires_at)
-     select :named, clock_timestamp() + :keptMs * interval '1 millisecond'
+     select named, clock_timestamp() + :keptMs * interval '1 millisecond' from unnest(cast(:named as bytea[])) named
      where not exists (select from sso_used where digest = :once)
      on conflict (digest) do update set expires_at = excluded.expires_at`,
     { named, once, keptMs },
@@ -156,7 +161,10 @@ export async function issuerOfSession(q: Queryable, id: SessionId): Promise<Sess
   return rows[0];
 }
 
-/** The sessions that a logout token ends: of one session at the provider, or all of a subject. */
+/**
+ * The sessions that a logout token ends: of one session at the provider, or all of a subject. With both, a session of the
+ * subject whose ID token named no session at the provider ends as well, because it may be of this one.
+ */
 interface LoggedOut {
   readonly issuerId: IssuerId;
   readonly sid: string | undefined;
@@ -174,7 +182,8 @@ export async function endSsoSessions(
   const { rows } = await q.raw<{ rows: { id: SessionId; userId: UserId }[] }>(
     `with named as (
        select id from sessions where issuer_id = :issuerId and sso_subject is not null and ended_at is null
-         ${sid === undefined ? '' : 'and sso_sid = :sid'} ${subject === undefined ? '' : 'and sso_subject = :subject'}
+         ${sid === undefined ? '' : subject === undefined ? 'and sso_sid = :sid' : 'and (sso_sid = :sid or sso_sid is null)'}
+         ${subject === undefined ? '' : 'and sso_subject = :subject'}
        order by id for no key update
      )
      update sessions s set ended_at = clock_timestamp() from named where s.id = named.id

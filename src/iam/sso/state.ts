@@ -96,6 +96,9 @@ export function stateDigest({ state }: SsoState): Buffer {
   return opaqueDigest(`state ${state}`);
 }
 
+/** The `sid` in the digest of a login whose ID token has none. A `sid` is never empty. */
+export const NO_SID = '';
+
 /** The digest under which a logout of a session or a subject at the provider is remembered. */
 export function logoutDigest(issuer: IssuerId, sid: string | undefined, subject: string | undefined): Buffer {
   return opaqueDigest(`logged out ${issuer} ${JSON.stringify([sid ?? null, subject ?? null])}`);
