@@ -777,6 +777,47 @@ describe('the test of a token', () => {
     expect(key).not.toBe(disabled);
   });
 
+  test('refuses a user whom its directory suspends, and a key of such a user, as the gate does', async () => {
+    const id = await made({ users: {} });
+    const [subject, pod] = [unique('person'), unique('pod')];
+    const user = await linked(id, [], subject);
+    const key = await provedKey(id, ['chat:write'], pod);
+    await h.db.knex('api_keys').where({ id: key }).update({ user_id: user.id });
+    const accepted = async () =>
+      Promise.all([subject, pod].map(async (sub) => (await check(id, sign({ sub }))).json['accepted']));
+    expect(await accepted()).toEqual([true, true]);
+    await h.db
+      .knex('users')
+      .where({ id: user.id })
+      .update({
+        ...{ source: 'ldap', directory: 'corp', directory_id: `x:${subject}` },
+        ...{ directory_suspension: 'disabled', directory_suspended_at: new Date() },
+      });
+    expect(await accepted()).toEqual([false, false]);
+    expect((await check(id, sign({ sub: subject }))).text).toContain('suspended by its directory');
+  });
+
+  test('says that a first token creates no user in a tenant that is full or suspended', async () => {
+    const tenant = unique('full');
+    const as = h.root.token;
+    await h.api('POST', '/v1/iam/tenants', { as, body: { id: tenant, name: tenant } });
+    await h.person(tenant, []);
+    const reply = await h.api('POST', ISSUERS, { as, tenant, body: body({ users: { create: true } }) });
+    const test = async () =>
+      (await h.api('POST', `${ISSUERS}/${text(reply.json, 'id')}/test`, { as, tenant, body: { token: sign() } })).json;
+    const setMost = async (max_users: number) =>
+      outcome(await h.api('PUT', `/v1/iam/tenants/${tenant}`, { as, body: { quotas: { max_users } } }));
+    const detail = (part: string) =>
+      expect.arrayContaining([expect.objectContaining({ detail: expect.stringContaining(part) })]);
+    expect(await setMost(2)).toBe('200');
+    expect(await test()).toMatchObject({ accepted: true, principal: null });
+    expect(await setMost(1)).toBe('200');
+    expect(await test()).toMatchObject({ accepted: false, principal: null, steps: detail('max_users') });
+    expect(await setMost(2)).toBe('200');
+    await h.api('POST', `/v1/iam/tenants/${tenant}/suspend`, { as });
+    expect(await test()).toMatchObject({ accepted: false, principal: null, steps: detail('suspended') });
+  });
+
   test.each<[string, object, string]>([
     ['another audience', { aud: 'other' }, 'audience'],
     ['another issuer', { iss: 'https://other.example' }, 'issuer'],

@@ -9,9 +9,11 @@ import { type Claims, claimValue, linkedClaim, mappedRoles, subjectOf } from '..
 import { emailOf, matchingProofs } from '../../identity/issuer-token-reader.ts';
 import { loadLink } from '../../store/issuer-records.ts';
 import type { Queryable } from '../../store/queryable.ts';
+import { findTenant } from '../tenants/queries.ts';
 import { canonicalEmail } from '../users/checks.ts';
 import { isEmailTaken } from '../users/directory-queries.ts';
-import { findUser } from '../users/queries.ts';
+import { isActive } from '../users/entity.ts';
+import { countActiveUsers, findUser } from '../users/queries.ts';
 import { keysOfProofs } from './reference-queries.ts';
 
 interface ProvedPrincipal {
@@ -91,14 +93,16 @@ async function provedUser(
   const { user } = await loadLink(q, issuer.id, subject);
   if (user === undefined) return newUser(q, issuer, users, claims);
   const row = await findUser(q, issuer.tenantId, user.id);
-  if (row?.status !== 'active') return none(`The token matches the user ${user.id}, which is deactivated.`);
+  if (row === undefined || !isActive(row)) {
+    return none(`The token matches the user ${user.id}, which is deactivated, or suspended by its directory.`);
+  }
   const detail = `The token proves the user ${user.id}.`;
   return { principal: { type: 'user', id: user.id, name: row.name }, outcome: 'passed', detail };
 }
 
 async function newUser(
   q: Queryable,
-  { usersSinceMs }: IssuerRecord,
+  { tenantId, usersSinceMs }: IssuerRecord,
   users: IssuerUsers,
   claims: Claims,
 ): Promise<PrincipalResult> {
@@ -107,10 +111,18 @@ async function newUser(
   if (usersSinceMs !== undefined && (typeof iat !== 'number' || iat * 1000 < usersSinceMs)) {
     return none('No user is linked to this subject, and the token is older than the last wider change of the mapping.');
   }
+  const tenant = await findTenant(q, tenantId);
+  if (tenant?.status !== 'active') return none('No user is linked to this subject, and the tenant is suspended.');
   const email = emailOf(claims, users);
   if (email !== undefined && (await isEmailTaken(q, canonicalEmail(email.trim())))) {
     return none(
       'Another user has the email address of the token. Link that user to the subject, or change one address.',
+    );
+  }
+  const { max_users } = tenant.quotas;
+  if (max_users !== undefined && (await countActiveUsers(q, tenantId)) >= max_users) {
+    return none(
+      `No user is linked to this subject, and the tenant has as many active users as max_users: ${max_users}.`,
     );
   }
   const roles = mappedRoles(users, claims);

@@ -1,6 +1,7 @@
 /** References to an issuer: keys with a proof, linked users, the roles of its mapping, and sessions. */
 
 import type { IssuerId, KeyDigest, KeyId, RoleName, TenantId, UserId } from '../../domain/ids.ts';
+import { USER_STATUS } from '../../store/cache-loader.ts';
 import type { Queryable } from '../../store/queryable.ts';
 import type { KeyRow } from '../api-keys/entity.ts';
 
@@ -212,7 +213,7 @@ export async function keysOfProofs(
   const { rows } = await q.raw<{ rows: ReferencedKey[] }>(
     `select k.id, coalesce(k.name, k.description) as name, k.disabled_at is not null as disabled,
        k.revoked_at is null and (k.expires_at is null or k.expires_at > statement_timestamp())
-         and (k.user_id is null or exists (select from users u where u.id = k.user_id and u.status = 'active')) as usable
+         and (k.user_id is null or exists (select from users u where u.id = k.user_id and ${USER_STATUS} = 'active')) as usable
      from api_keys k where k.tenant_id = :tenant and k.digest = any(cast(:digests as bytea[])) order by k.id`,
     { tenant, digests: digests.map((digest) => Buffer.from(digest, 'hex')) },
   );

@@ -207,6 +207,11 @@ export const passwordResetRequest = component(
 export type NewUser = Static<typeof newUser>;
 export type UserChanges = Omit<Static<typeof userChanges>, 'current_password'>;
 
+/** A user whom its directory suspends counts as deactivated. */
+export function isActive({ status, directory_status: directoryStatus }: UserRow): boolean {
+  return status === 'active' && (directoryStatus === null || directoryStatus === 'active');
+}
+
 /** All roles of a user, each once. */
 export function rolesOfUser({ roles, directory_roles, issuer_roles }: UserRow): readonly RoleName[] {
   return [...new Set([...roles, ...directory_roles, ...issuer_roles])];

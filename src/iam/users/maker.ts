@@ -25,7 +25,7 @@ import { roleRecord } from '../roles/entity.ts';
 import { lockRoles } from '../roles/lock-queries.ts';
 import { findRoles } from '../roles/queries.ts';
 import { lockTenant } from '../tenants/queries.ts';
-import { rolesOfUser, type UserRow } from './entity.ts';
+import { isActive, rolesOfUser, type UserRow } from './entity.ts';
 import type { PasswordSetup, TokenMaker } from './password-queries.ts';
 import { findUser, lockUsers } from './queries.ts';
 
@@ -105,11 +105,6 @@ async function provedMaker(
   if (owner === undefined) return refused('maker_missing');
   if (!isActive(owner)) return refused('maker_deactivated');
   return { kind: 'proved', principal: keyPrincipal(key, { id: owner.id, roles: rolesOfUser(owner) }) };
-}
-
-/** A user whom its directory suspends counts as deactivated. */
-function isActive({ status, directory_status: directoryStatus }: UserRow): boolean {
-  return status === 'active' && (directoryStatus === null || directoryStatus === 'active');
 }
 
 function keyPrincipal(key: KeyRow, owner: { id: UserId; roles: readonly RoleName[] } | undefined): Principal {
