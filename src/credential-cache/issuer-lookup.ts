@@ -57,7 +57,10 @@ export function proveByIssuer(
 ): ProvedByIssuer | Resolution | Missing {
   if (entry === undefined) return verifyFirst(at, subject);
   const { checked, issuer } = entry;
-  if (checked.kind === 'invalid') return INVALID[checked.reason];
+  if (checked.kind === 'invalid') {
+    const { reason, validUntilMs = Number.POSITIVE_INFINITY } = checked;
+    return at.nowMs >= validUntilMs ? EXPIRED : INVALID[reason];
+  }
   const state = stateAt(checked.times, at.nowMs);
   if (state !== 'valid') return state === 'expired' ? EXPIRED : INVALID[state];
   return reloadIfStale(at, issuer) ?? keyOf(at, subject, entry) ?? userOf(at, subject, entry, checked.times.iatMs);

@@ -137,6 +137,8 @@ export type CheckedIssuerToken =
       readonly unknownKey: boolean;
       /** True if a key of the issuer made the signature, so that the token belongs to the issuer. */
       readonly signed: boolean;
+      /** As in `IssuerTokenTimes`, if the token is valid except that the issuer refuses its age. It may be expired as well. */
+      readonly validUntilMs?: number;
     };
 
 /** The user that a verified token describes, or why it describes none. */

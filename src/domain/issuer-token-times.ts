@@ -10,9 +10,9 @@ export interface IssuerTokenTimes {
   readonly tooOldFromMs: number;
 }
 
-/** Returns the state of the token at an instant. Only a token that is otherwise valid counts as expired. */
+/** Returns the state of the token at an instant. The expiry comes first: the others are reasons of a later step. */
 export function stateAt(times: IssuerTokenTimes, nowMs: number): 'valid' | 'expired' | 'not_yet_valid' | 'too_old' {
+  if (nowMs >= times.validUntilMs) return 'expired';
   if (nowMs < times.validFromMs) return 'not_yet_valid';
-  if (nowMs >= times.tooOldFromMs) return 'too_old';
-  return nowMs >= times.validUntilMs ? 'expired' : 'valid';
+  return nowMs >= times.tooOldFromMs ? 'too_old' : 'valid';
 }

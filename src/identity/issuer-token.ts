@@ -43,7 +43,8 @@ export async function checkIssuerToken(token: UnverifiedToken, issuer: IssuerRec
   }
   const times = timesOf(token, issuer);
   if (times === undefined) return rejected('claims');
-  return isRevoked(times, issuer) ? rejected('revoked_before') : { kind: 'valid', times };
+  if (!isRevoked(times, issuer)) return { kind: 'valid', times };
+  return { ...rejected('revoked_before'), validUntilMs: times.validUntilMs };
 }
 
 type Invalid = Extract<CheckedIssuerToken, { kind: 'invalid' }>;
@@ -297,8 +298,9 @@ function problemOfTimes(token: UnverifiedToken, issuer: IssuerRecord, nowMs: num
   const times = timesOf(token, issuer);
   if (times === undefined)
     return 'The token needs iat and exp as numbers of seconds, and nbf must be one if it is present.';
-  if (isRevoked(times, issuer)) return 'The issuer refuses tokens that are as old as this one (revoked_before).';
   const state = stateAt(times, nowMs);
+  if (state !== 'expired' && isRevoked(times, issuer))
+    return 'The issuer refuses tokens that are as old as this one (revoked_before).';
   return state === 'valid' ? undefined : STATES[state];
 }
 

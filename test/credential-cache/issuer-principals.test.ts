@@ -96,10 +96,11 @@ function naive(world: World, { iss, signer, claims, iat, exp }: TokenShape): str
   if (!all.every(({ audiences }) => [claims['aud']].flat(1).some((aud) => audiences.some((own) => own === aud))))
     return 'audience';
   if (!all.every(({ required }) => satisfies(claims, required))) return 'claims';
+  // Step 7. The others are reasons of step 8.
+  if (exp + 5 <= 0) return 'expired';
   if (issuer.revokedBefore !== undefined && iat < issuer.revokedBefore) return 'revoked_before';
   if (iat - 5 > 0) return 'not_yet_valid';
   if (issuer.maxAge !== undefined && iat + issuer.maxAge + 5 <= 0) return 'too_old';
-  if (exp + 5 <= 0) return 'expired';
 
   const sub = claims['sub'];
   const matching = world.keys

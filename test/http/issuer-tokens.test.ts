@@ -408,6 +408,18 @@ describe('the issuer of a token', () => {
     ]);
   });
 
+  test('answers token_expired for a token past its exp, also if it is too old, not valid yet or revoked', async () => {
+    const past = (more: Claims) => token({ iss: value, iat: now() - 600, exp: now() - 300, ...more });
+    await change(id, { max_age_seconds: 60 });
+    expect([await check(past({})), await check(past({ nbf: now() + 60 }))]).toEqual(['token_expired', 'token_expired']);
+    await h.api('POST', `/v1/iam/issuers/${id}/revoke-before`, { as: boss.token, body: {} });
+    expect([await check(past({})), await check(past({ aud: 'other' }))]).toEqual([
+      'token_expired',
+      'invalid_credential audience',
+    ]);
+    expect(await check(past({ exp: now() + 1 }))).toBe('invalid_credential revoked_before');
+  });
+
   test('stops accepting what a narrower change removes', async () => {
     await change(id, { required_claims: [{ claim: 'env', in: ['prod'] }] });
     expect([await check(), await check(token({ iss: value, env: 'prod' }))]).toEqual([
