@@ -11,7 +11,7 @@ import { Refusal } from '../domain/errors.ts';
 import type { TenantId } from '../domain/ids.ts';
 import { refuseRotated, refuseUnexchanged } from '../iam/caller/admission.ts';
 import { authorize } from '../iam/caller/authorize.ts';
-import type { Caller } from '../iam/caller/caller.ts';
+import { type Caller, selfId } from '../iam/caller/caller.ts';
 import { authenticate, type IncomingRequest, type NamedTenant } from './authenticate.ts';
 import { sourceOf, type TrustedProxies } from './client-address.ts';
 import type { Callers, Endpoint } from './endpoint.ts';
@@ -80,12 +80,13 @@ async function admit(parts: AdmissionParts, endpoint: Endpoint, request: Fastify
     onProved: (principal) => principals.set(request, principal),
   };
   if (endpoint.access === 'public') return { incoming, callers: undefined };
-  const { access } = endpoint;
+  const { access, unlessSelf } = endpoint;
   const enter = (named: NamedTenant | undefined): Promise<Caller> =>
     authenticate(parts.resolver, incoming, access, named);
   const named = endpoint.takesTenant ? tenantParameter(request) : undefined;
   const allowed = (caller: Caller): Caller => {
     if (access !== 'any' && access !== 'use-case') authorize(caller, access);
+    if (unlessSelf !== undefined) authorize(caller, unlessSelf, { self: selfId(caller) !== undefined });
     if (endpoint.platformOnly && !isPlatformAdmin(caller.principal))
       throw new Refusal('insufficient_permission', 'Only platform administrators may do this.', { scope: access });
     return caller;

@@ -10,7 +10,7 @@ import type { RequestId } from '../domain/ids.ts';
 import { ownMember } from '../domain/json.ts';
 import { fieldSentence } from '../domain/problem-details.ts';
 import { isStorable } from '../domain/storable.ts';
-import type { Access } from '../iam/caller/authorize.ts';
+import type { Access, ManagementPermission } from '../iam/caller/authorize.ts';
 import type { Caller } from '../iam/caller/caller.ts';
 import type { Answers } from './answers.ts';
 import { defaultBodyBytes } from './body-limits.ts';
@@ -143,6 +143,11 @@ export type CallerEndpoint<B extends TSchema, Q extends TSchema> = Described<B, 
   Handling<CallerRequestInput<Static<B>, Static<Q>>> & {
     /** Checked before the body is read, after it is complete, and inside the transaction of a change. */
     readonly permission: Access;
+    /**
+     * With `use-case`: the permission of a caller that does not act on itself. A caller that has neither it nor a self is
+     * rejected before the body is read.
+     */
+    readonly unlessSelf?: ManagementPermission | undefined;
     /** True: only platform administrators may use the endpoint. */
     readonly platformOnly?: true;
     /**
@@ -163,6 +168,8 @@ export interface Endpoint
   readonly refusals: readonly ErrorCode[];
   readonly target: PathTarget | undefined;
   readonly access: 'public' | Access;
+  /** See `CallerEndpoint`. */
+  readonly unlessSelf: ManagementPermission | undefined;
   readonly platformOnly: boolean;
   /** The required permission, in Markdown. Undefined: at most a credential. */
   readonly needs: string | undefined;
@@ -189,6 +196,7 @@ export function publicEndpoint<B extends TSchema = Nothing, Q extends TSchema = 
   return {
     ...described(endpoint),
     access: 'public',
+    unlessSelf: undefined,
     platformOnly: false,
     needs: undefined,
     takesCredential: endpoint.takesCredential === true,
@@ -207,6 +215,7 @@ export function callerEndpoint<B extends TSchema = Nothing, Q extends TSchema = 
   return {
     ...described(endpoint),
     access: endpoint.permission,
+    unlessSelf: endpoint.unlessSelf,
     platformOnly,
     needs: endpoint.needs ?? (endpoint.permission.includes(':') ? needed : undefined),
     takesCredential: true,

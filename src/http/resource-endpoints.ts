@@ -6,7 +6,7 @@
 import type { Static, TSchema } from 'typebox';
 import type { ErrorCode } from '../domain/errors.ts';
 import { present } from '../domain/objects.ts';
-import type { Access } from '../iam/caller/authorize.ts';
+import type { Access, ManagementPermission } from '../iam/caller/authorize.ts';
 import type { Component } from '../iam/schema/keywords.ts';
 import { listOf } from '../iam/schema/resource-parts.ts';
 import { type Answers, DONE, makes, shows, TAGGED } from './answers.ts';
@@ -26,6 +26,8 @@ interface ResourceDescription<P extends 'id' | 'name'> {
   readonly schema: Component;
   /** Applies to each endpoint that does not state its own. */
   readonly permission: Access;
+  /** See `CallerEndpoint`. */
+  readonly unlessSelf?: ManagementPermission;
   /** See `CallerEndpoint`. */
   readonly needs?: string;
 }
@@ -134,11 +136,12 @@ export function resourceEndpoints<const P extends 'id' | 'name'>(resource: Resou
 
 function described<P extends 'id' | 'name'>(operation: Operation, resource: ResourceDescription<P>) {
   const { operationId, summary, permission } = operation;
-  const needs = operation.needs ?? (permission === undefined ? resource.needs : undefined);
+  const { needs: shared, unlessSelf } = permission === undefined ? resource : {};
+  const needs = operation.needs ?? shared;
   return {
     operationId,
     summary,
     permission: permission ?? resource.permission,
-    ...present({ needs }),
+    ...present({ needs, unlessSelf }),
   };
 }

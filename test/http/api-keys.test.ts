@@ -351,6 +351,28 @@ describe('access to keys', () => {
     expect(outcome(await h.api('GET', mine.path, { as: mine.key }))).toBe('403 insufficient_permission');
   });
 
+  test('is checked before the body for a caller that has no keys of its own, and for the owner that a body names', async () => {
+    const mine = await made({}, ada.token);
+    const requests: [method: string, path: string, body?: object][] = [
+      ['POST', KEYS, {}],
+      ['POST', `${KEYS}?strict=true`, { ...BODY, scopes: ['chat:wriet'] }],
+      ['POST', `${KEYS}?unknown=1`, BODY],
+      ['PUT', mine.path, { scopes: 3 }],
+      ['PATCH', mine.path, { scopes: ['cha*:read'] }],
+      ['POST', `${mine.path}/rotate`, { grace_seconds: -1 }],
+      ['GET', `${KEYS}?status=unknown`],
+      ['GET', `${mine.path}/permissions?limit=0`],
+    ];
+    for (const [method, path, body] of requests) {
+      const reply = await h.api(method, path, { as: mine.key, ...(body && { body }) });
+      expect([method, path, outcome(reply)]).toEqual([method, path, '403 insufficient_permission']);
+    }
+    for (const user_id of ['bob', 'usr_00000000000000000000000000', boss.id])
+      expect(outcome(await create({ user_id }, ada.token))).toBe('403 insufficient_permission');
+    expect(outcome(await create({ user_id: 'bob' }))).toBe('422 invalid_field');
+    expect(outcome(await create({ user_id: ada.id }, ada.token))).toBe('201');
+  });
+
   test("a deny on admin:keys applies to the caller's own keys too", async () => {
     const body = {
       name: 'no-keys',
@@ -362,6 +384,7 @@ describe('access to keys', () => {
     await h.api('POST', '/v1/iam/policies', { as: boss.token, body });
     expect(outcome(await create({}, ada.token))).toBe('403 denied_by_policy');
     expect(outcome(await h.api('GET', KEYS, { as: ada.token }))).toBe('403 denied_by_policy');
+    expect(outcome(await create({ scopes: 3 }, ada.token))).toBe('403 denied_by_policy');
     await h.api('DELETE', '/v1/iam/policies/no-keys', { as: boss.token });
   });
 

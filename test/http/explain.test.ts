@@ -141,6 +141,7 @@ describe('access to explanations', () => {
     expect(await decided({ credential: key.key }, ada.token)).toBe('403 insufficient_permission');
     expect(await decided({}, ada.token)).toBe('403 insufficient_permission');
     expect(await decided({ credential: key.key }, key.key)).toBe('403 insufficient_permission');
+    expect(await decided({ subject: 3 }, key.key)).toBe('403 insufficient_permission');
   });
 
   test('a caller without admin:policies reads of its request the policies that decide it, and of no others that exist', async () => {

@@ -29,6 +29,7 @@ const keys = resourceEndpoints({
   nouns: ['API key', 'API keys'],
   schema: ApiKey,
   permission: 'use-case',
+  unlessSelf: 'admin:keys',
   needs: NEEDS,
 });
 
@@ -110,6 +111,7 @@ function permissionsEndpoint(parts: AdminParts & CatalogParts): Endpoint {
     summary:
       'List the permissions of the platform that the scopes of an API key cover, each with its last recorded use.',
     permission: 'use-case',
+    unlessSelf: 'admin:keys',
     needs: NEEDS,
     query: keyPermissionPage,
     answers: shows('One page of permissions.', listOf(KeyPermission)),

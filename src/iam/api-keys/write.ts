@@ -44,7 +44,7 @@ import { DEFAULT_GRACE_SECONDS } from './schemas.ts';
  * @throws Refusal of the decision; `invalid_field`, `escalation`, `quota_exceeded`, `rate_limit_exceeded`
  */
 export async function createKey(parts: AdminParts, caller: Caller, request: NewKey): Promise<IssuedKey> {
-  mayCreateFor(caller, ownerOf(caller, request));
+  permittedOwner(caller, request);
   const columns = requestedColumns(request);
   const id = makeId('key', caller.nowMs, parts.random(10));
   const secret = makeApiKey(parts.random);
@@ -52,8 +52,7 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
   if (wanted !== null) mayProve(caller);
   const entry = { action: 'api_key.create', target: { type: 'api_key', id } } as const;
   const resource = await change(parts, caller, entry, async ({ trx, caller, audit }) => {
-    const owner = ownerOf(caller, request);
-    mayCreateFor(caller, owner);
+    const owner = permittedOwner(caller, request);
     mayGive(caller, { permissions: columns.scopes, constraints: columns.resource_constraints });
     const held = await shareTenantNow(trx, caller.tenant);
     if (held === undefined) throw tenantGone();
@@ -85,10 +84,13 @@ export async function createKey(parts: AdminParts, caller: Caller, request: NewK
 /**
  * Returns the owner that a request names; null = the tenant itself. The default depends on the caller's permissions, so
  * a change computes it again inside its transaction.
+ * @throws Refusal of the decision; `invalid_field`, only for a caller that may create keys for others
  */
-function ownerOf(caller: Caller, { user_id: text = null }: NewKey): UserId | null {
-  if (text === null) return isAuthorized(caller, 'admin:keys') ? null : (selfId(caller) ?? null);
-  return parseOwner(text);
+function permittedOwner(caller: Caller, { user_id: named = null }: NewKey): UserId | null {
+  const self = selfId(caller) ?? null;
+  const owner = named ?? (isAuthorized(caller, 'admin:keys') ? null : self);
+  authorize(caller, 'admin:keys', { self: owner !== null && owner === self });
+  return owner === null ? null : parseOwner(owner);
 }
 
 /** @throws Refusal `invalid_field` */
@@ -96,11 +98,6 @@ export function parseOwner(text: string): UserId {
   const id = parseId('usr', text);
   if (id === undefined) throw unknownOwner();
   return id;
-}
-
-/** @throws Refusal of the decision */
-function mayCreateFor(caller: Caller, owner: UserId | null): void {
-  authorize(caller, 'admin:keys', { self: owner !== null && owner === selfId(caller) });
 }
 
 /** Locks the owner, so that a concurrent deletion of the owner does not leave the key behind. */

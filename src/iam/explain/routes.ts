@@ -45,6 +45,7 @@ export function explainEndpoints(parts: ExplainParts & Pick<AdminParts, 'feed' |
       operationId: 'explain',
       summary: 'Explain the decision about a request. Nothing is counted.',
       permission: 'use-case',
+      unlessSelf: 'admin:policies',
       onlyReads: true,
       needs: '`admin:policies`, or a question about the caller itself',
       body: explainRequest,
