@@ -459,6 +459,8 @@ describe('logging out', () => {
     const nothing = await stand.post('/v1/auth/logout');
     expect([nothing.status, nothing.json['code']]).toEqual([401, 'missing_credential']);
     expectRefused(await stand.post('/v1/auth/logout', undefined, { authorization: 'Bearer aaa.bbb.ccc' }));
-    expectRefused(await stand.post('/v1/auth/logout', undefined, { authorization: 'Basic YTpi' }));
+    const basic = await stand.post('/v1/auth/logout', undefined, { authorization: 'Basic YTpi' });
+    expectRefused(basic);
+    expect(basic.headers['www-authenticate']).toBe('Bearer realm="postern"');
   });
 });

@@ -329,6 +329,7 @@ async function logoutBearer(parts: AuthHttpParts, input: AnyInput, optional: boo
       await logoutByAccessToken(parts, credential.token, provenance(input));
       return true;
     }
+    if (credential.kind === 'other_scheme') throw invalidCredential('scheme');
     if (credential.kind !== 'missing') throw invalidCredential();
     throw new Refusal(
       'missing_credential',
