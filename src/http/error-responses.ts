@@ -26,8 +26,6 @@ export function refuseUnknown(
 export function sendProblem(cause: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = refusalOf(cause, request);
   const { status, headers, body } = problemOf(error, request.id);
-  // Fastify runs no hook before it rejects a path that it cannot decode.
-  reply.header('x-request-id', request.id);
   const isOAuth = request.routeOptions.config.oauth === true;
   reply
     .status(status)
@@ -90,6 +88,8 @@ export function refuseUnreadable(
     'Content-Type: application/problem+json',
     `Content-Length: ${Buffer.byteLength(text)}`,
     `X-Request-ID: ${id}`,
+    'Cache-Control: no-store',
+    'X-Content-Type-Options: nosniff',
     'Connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${text}`);

@@ -89,8 +89,9 @@ export function createHttp(parts: HttpParts, endpoints: readonly Endpoint[]): Fa
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
     genReqId: () => makeId('req', parts.now(), parts.random(10)),
     frameworkErrors: (_error: Error, request: FastifyRequest, reply: FastifyReply) => {
-      sendProblem(unknownPath(), request, reply);
       // Fastify runs no hooks for a path that it cannot decode.
+      setHeaders(parts, request, reply);
+      sendProblem(unknownPath(), request, reply);
       parts.onAnswered?.({ ...NO_ROUTE, status: reply.statusCode, tookMs: reply.elapsedTime });
     },
     clientErrorHandler: (_error: Error, socket: Socket) => {
@@ -108,13 +109,7 @@ export function createHttp(parts: HttpParts, endpoints: readonly Endpoint[]): Fa
   // First, so that all other hooks run within the request's span.
   if (parts.tracing !== undefined) traceRequests(server, parts.tracing);
   server.addHook('onRequest', async (request, reply) => {
-    reply.header('x-request-id', request.id);
-    reply.header('x-content-type-options', 'nosniff');
-    reply.header('cache-control', 'no-store');
-    // A proxy that reuses connections could send a request on a connection that closes at that moment, without knowing
-    // whether the server processed it. So each response closes its connection, and none is idle when the listener
-    // closes.
-    if (parts.draining?.() === true) reply.header('connection', 'close');
+    setHeaders(parts, request, reply);
     // Before the body is read.
     refuseUnclearHost(request.raw);
     if (request.is404) return refuseUnknown(endpoints, request, reply);
@@ -141,6 +136,16 @@ export function createHttp(parts: HttpParts, endpoints: readonly Endpoint[]): Fa
 
   for (const endpoint of endpoints) addEndpoint(server, parts, endpoint);
   return server;
+}
+
+/** Sets the headers that every response has. An endpoint may replace `cache-control`. */
+function setHeaders({ draining }: HttpParts, request: FastifyRequest, reply: FastifyReply): void {
+  reply.header('x-request-id', request.id);
+  reply.header('x-content-type-options', 'nosniff');
+  reply.header('cache-control', 'no-store');
+  // A proxy that reuses connections could send a request on a connection that closes at that moment, without knowing
+  // whether the server processed it. So each response closes its connection, and none is idle when the listener closes.
+  if (draining?.() === true) reply.header('connection', 'close');
 }
 
 /** Bodies are read as bytes: JSON, for PATCH a JSON merge patch, and for the endpoints that take it a form. */

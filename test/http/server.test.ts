@@ -53,6 +53,7 @@ describe('errors', () => {
     const reply = await h.api(method, path, asRoot());
     expect(outcome(reply)).toBe(expected);
     expect(reply.headers['x-request-id']).toBe(reply.json['request_id']);
+    expect([reply.headers['cache-control'], reply.headers['x-content-type-options']]).toEqual(['no-store', 'nosniff']);
   });
 
   test('a known path with another method is answered with the allowed ones', async () => {
@@ -79,9 +80,9 @@ describe('errors', () => {
   });
 
   test('bytes that are not HTTP get an answer and cause no crash', async () => {
-    expect(await sendRaw(h.port, 'GET / HTTP/1.1\r\nBroken\x01Header\r\n\r\n')).toMatch(
-      /^HTTP\/1\.1 400 [\s\S]*malformed_request/,
-    );
+    const answer = await sendRaw(h.port, 'GET / HTTP/1.1\r\nBroken\x01Header\r\n\r\n');
+    expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*malformed_request/);
+    expect(answer).toMatch(/\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n/i);
     expect((await h.api('GET', USERS, asRoot())).status).toBe(200);
   });
 
