@@ -220,6 +220,40 @@ describe('If-Match', () => {
     },
   );
 
+  /** Changes with a value that is rejected: kind, body, and query. */
+  const REJECTED: [Kind, object, string?][] = [
+    ['users', { rate_limits: [{ models: ['**'] }] }],
+    ['users', { roles: ['nothing'] }],
+    ['roles', { permissions: ['cha*:read'] }],
+    ['roles', { resource_constraints: { models: ['a*b*c*d*e*f*g*h*i*'] } }],
+    ['roles', { permissions: ['chat:wriet'] }, '?strict=true'],
+    ['policies', { actions: ['cha*:read'] }],
+    ['policies', { actions: ['chat:wriet'] }, '?strict=true'],
+    ['policies', { conditions: { ip_address: { in: ['x'] } } }],
+    ['tenants', { settings: { timezone: 'Mars/Olympus' } }],
+    ['api-keys', { scopes: ['cha*:read'] }],
+    ['api-keys', { scopes: ['chat:wriet'] }, '?strict=true'],
+    ['api-keys', { expires_at: '2020-01-01T00:00:00Z' }],
+    ['issuers', { users: { default_roles: ['nothing'] } }],
+    ['budgets', { unit: 'money' }],
+    ['webhooks', { url: 'http://10.0.0.1/' }],
+  ];
+
+  test.each(REJECTED)('is checked before the values of the body: %s %j', async (kind, body, query = '') => {
+    const { path } = await make(kind);
+    const put = async (at: string, headers = {}) => outcome(await call('PUT', `${at}${query}`, body, headers));
+    expect(await put(path)).toBe('422 invalid_field');
+    expect(await put(path, { 'if-match': STALE })).toBe('412 precondition_failed');
+    expect(await put(path.replace(/[^/]+$/, MISSING[kind] ?? 'nothing'))).toBe('404 not_found');
+  });
+
+  test('is checked before the values of a list of prices, and a built-in role is refused before its values', async () => {
+    const twice = { prices: ['1', '2'].map((input) => ({ models: 'm', input, output: '1', per: 1000 })) };
+    expect(outcome(await call('PUT', '/v1/iam/prices', twice))).toBe('422 invalid_field');
+    expect(outcome(await call('PUT', '/v1/iam/prices', twice, { 'if-match': STALE }))).toBe('412 precondition_failed');
+    expect(outcome(await call('PUT', '/v1/iam/roles/admin', { permissions: ['cha*:read'] }))).toBe('403 builtin_role');
+  });
+
   const ATTACHMENTS = ['PUT roles/policies/:policy', 'DELETE roles/policies/:policy'];
 
   test('of an attachment needs the tag of the policy, which changes', async () => {

@@ -66,8 +66,8 @@ export function keyEndpoints(parts: AdminParts & CatalogParts): readonly Endpoin
       query: strictly,
       refusals: ['revoked', 'escalation', 'quota_exceeded'],
       run: async ({ caller, body, query }, id) => {
-        if (query.strict === true) refuseUnneeded(parts, body.scopes, '/scopes');
-        return noticedKey(parts, await updateKey(parts, caller, id, body));
+        const check = () => query.strict === true && refuseUnneeded(parts, body.scopes, '/scopes');
+        return noticedKey(parts, await updateKey(parts, caller, id, body, check));
       },
     }),
     keys.delete({

@@ -115,6 +115,7 @@ export function unknownOwner() {
 
 /**
  * Absent members stay as they are.
+ * @param check rejects values of the request, beside the rules for all requests
  * @throws Refusal of the decision; `not_found`, `revoked`, `invalid_field`, `escalation`, `quota_exceeded`
  */
 export async function updateKey(
@@ -122,13 +123,15 @@ export async function updateKey(
   caller: Caller,
   text: string,
   request: KeyChanges,
+  check?: () => void,
 ): Promise<KeyResource> {
   const entry = { action: 'api_key.update', target: { type: 'api_key', id: text }, existing: true } as const;
   return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
     const key = await holdUsableKey(trx, caller, text);
-    const columns = requestedColumns(request, key);
     await mayChangeKey(trx, caller, key);
     checkPreconditions(keyResource(key, caller.nowMs));
+    check?.();
+    const columns = requestedColumns(request, key);
     const changes = { ...columns, expires_at: await expiryAfter(trx, caller, key, request) };
     refuseWidening(caller, key, changes);
     const proof = await changedProof(trx, caller, key, request.proof);

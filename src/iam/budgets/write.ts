@@ -65,8 +65,8 @@ export async function updateBudget(
   const entry = { action: 'budget.update', target } as const;
   return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
     const before = await holdBudget(trx, caller.tenant, text);
-    const values = readBudgetChanges(before, request);
     checkPreconditions(budgetResource(before));
+    const values = readBudgetChanges(before, request);
     const row = await writeBudget(trx, before, values);
     await noteReachedAlerts(trx, [row], caller.nowMs);
     return recorded(audit, budgetResource(before), budgetResource(row));

@@ -53,8 +53,8 @@ export function policyEndpoints(parts: AdminParts & CatalogParts): readonly Endp
       query: forcedStrictly,
       refusals: ['escalation', 'would_lock_out', 'quota_exceeded'],
       run: async ({ caller, body, query }, name) => {
-        if (query.strict === true) refuseUnneeded(parts, body.actions, '/actions');
-        return noticedPolicy(parts, await updatePolicy(parts, caller, name, body, query.force === true));
+        const check = () => query.strict === true && refuseUnneeded(parts, body.actions, '/actions');
+        return noticedPolicy(parts, await updatePolicy(parts, caller, name, body, query.force === true, check));
       },
     }),
     policies.delete({

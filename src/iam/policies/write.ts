@@ -113,18 +113,23 @@ function taken(global: boolean): Refusal {
   return new Refusal('already_exists', detail, { param: 'name' });
 }
 
-/** @throws Refusal `not_found`, `escalation`, `invalid_field`, `would_lock_out` */
+/**
+ * @param check rejects values of the changes, beside the rules for all changes
+ * @throws Refusal `not_found`, `escalation`, `invalid_field`, `would_lock_out`
+ */
 export async function updatePolicy(
   parts: AdminParts,
   caller: Caller,
   text: string,
   changes: PolicyChanges,
   force: boolean,
+  check?: () => void,
 ): Promise<PolicyResource> {
   const entry = { action: 'policy.update', target: { type: 'policy', id: text } } as const;
   return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
     const policy = await holdPolicy(trx, caller, text);
     checkPreconditions(policyResource(policy));
+    check?.();
     refuseOwnerChange(caller, policy, changes.global);
     return rewritePolicy(trx, caller, audit, policy, await policyAfter(trx, policy, changes), force);
   });

@@ -30,12 +30,11 @@ export async function setPrices(
   caller: Caller,
   requests: readonly PriceRequest[],
 ): Promise<PricesResource> {
-  const prices = parsePrices(requests);
   return change(parts, caller, ENTRY, async ({ trx, audit, checkPreconditions }) => {
     await lockPrices(trx);
     const before = await readPrices(trx);
     checkPreconditions(pricesResource(parts, before));
-    return pricesResource(parts, await writePrices(trx, audit, before, prices));
+    return pricesResource(parts, await writePrices(trx, audit, before, parsePrices(requests)));
   });
 }
 

@@ -71,8 +71,8 @@ export function roleEndpoints(parts: AdminParts & CatalogParts): readonly Endpoi
       query: strictly,
       refusals: ['builtin_role', 'escalation', 'quota_exceeded'],
       run: async ({ caller, body, query }, name) => {
-        if (query.strict === true) refuseUnneeded(parts, body.permissions, '/permissions');
-        return noticedRole(parts, await updateRole(parts, caller, name, body));
+        const check = () => query.strict === true && refuseUnneeded(parts, body.permissions, '/permissions');
+        return noticedRole(parts, await updateRole(parts, caller, name, body, check));
       },
     }),
     roles.delete({

@@ -84,21 +84,26 @@ function taken(): Refusal {
   return new Refusal('already_exists', 'A role with this name already exists. Choose another name.', { param: 'name' });
 }
 
-/** @throws Refusal `not_found`, `builtin_role`, `invalid_field`, `escalation` */
+/**
+ * @param check rejects values of the changes, beside the rules for all changes
+ * @throws Refusal `not_found`, `builtin_role`, `invalid_field`, `escalation`
+ */
 export async function updateRole(
   parts: AdminParts,
   caller: Caller,
   text: string,
   changes: RoleChanges,
+  check?: () => void,
 ): Promise<RoleResource> {
-  throwIfInvalid([
-    ...validatePatterns(changes.permissions ?? [], '/permissions'),
-    ...validateConstraints(changes.resource_constraints),
-  ]);
   const entry = { action: 'role.update', target: { type: 'role', id: text } } as const;
   return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
     const role = await holdRole(trx, caller, text);
     checkPreconditions(roleResource(role));
+    check?.();
+    throwIfInvalid([
+      ...validatePatterns(changes.permissions ?? [], '/permissions'),
+      ...validateConstraints(changes.resource_constraints),
+    ]);
     const changed = {
       ...role,
       description: changes.description ?? role.description,

@@ -59,11 +59,11 @@ export async function updateTenant(
   text: string,
   changes: TenantChanges,
 ): Promise<TenantResource> {
-  throwIfInvalid(settingsErrors(changes.settings ?? {}));
   const entry = { action: 'tenant.update', target: { type: 'tenant', id: text }, existing: true } as const;
   return change(parts, caller, entry, async ({ trx, audit, checkPreconditions }) => {
     const tenant = await holdTenant(trx, text, audit);
     checkPreconditions(tenantResource(tenant));
+    throwIfInvalid(settingsErrors(changes.settings ?? {}));
     return written(trx, audit, tenant, {
       ...tenant,
       name: changes.name ?? tenant.name,

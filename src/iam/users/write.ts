@@ -107,7 +107,6 @@ export async function updateUser(
   changes: UserChanges,
   presented: PresentedPassword,
 ): Promise<UserResource> {
-  throwIfInvalid(rateLimitErrors(changes.rate_limits));
   const proof = await reauthenticate(parts, caller, id, presented);
   const entry = { action: 'user.update', target: { type: 'user', id }, existing: true } as const;
   return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
@@ -121,6 +120,7 @@ export async function updateUser(
     }
     await mayActOnUser(trx, caller, user);
     checkPreconditions(userResource(user));
+    throwIfInvalid(rateLimitErrors(changes.rate_limits));
     refuseManaged(user, changes);
     if (changes.roles !== undefined) {
       const roles = await knownRoles(trx, user.tenant_id, changes.roles, '/roles');
