@@ -144,8 +144,8 @@ async function atHomeOf(
   }
 }
 
-/** The query's schema rejects a repeated parameter. */
+/** A repeated parameter, or one that is not UTF-8, names no tenant, as an empty one. */
 function tenantParameter(request: FastifyRequest): NamedTenant | undefined {
   const value = queryOf(request)['tenant_id'];
-  return typeof value === 'string' ? { text: value, every: true } : undefined;
+  return value === undefined ? undefined : { text: typeof value === 'string' ? value : '', every: true };
 }

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type Harness, it, outcome, type Person, rows, text, unique } from './harness.ts';
+import { usageEvent } from './isolation-probes.ts';
 
 const ACME = unique('acme');
 const GLOBEX = unique('globex');
@@ -131,6 +132,8 @@ describe('tenant_id', () => {
     ['both and the same', { tenant: ACME, tenant_id: ACME }, 'root', '201'],
     ['malformed', { tenant_id: 'No!' }, 'root', '400 invalid_tenant'],
     ['every tenant', { tenant_id: '*' }, 'root', '400 invalid_tenant'],
+    ['empty', { tenant_id: '' }, 'root', '400 invalid_tenant'],
+    ['too long', { tenant_id: 'a'.repeat(64) }, 'root', '400 invalid_tenant'],
     ['a tenant that is not', { tenant_id: 'nowhere' }, 'root', '403 tenant_mismatch'],
     ['another tenant of no platform administrator', { tenant_id: GLOBEX }, 'boss', '403 tenant_mismatch'],
     ['its own', { tenant_id: ACME }, 'boss', '201'],
@@ -160,9 +163,28 @@ describe('tenant_id', () => {
     ],
     ['header and filter that differ', `/v1/iam/users?tenant_id=${ACME}`, GLOBEX, 'root', '400 invalid_tenant'],
     ['a header for a tenant that is not', '/v1/iam/users', 'nowhere', 'root', '403 tenant_mismatch'],
+    ['a filter twice', `/v1/iam/users?tenant_id=${ACME}&tenant_id=${ACME}`, undefined, 'root', '400 invalid_tenant'],
+    [
+      'a filter twice, asked by one',
+      `/v1/iam/users?tenant_id=${ACME}&tenant_id=*`,
+      undefined,
+      'ada',
+      '400 invalid_tenant',
+    ],
+    ['a filter that is not UTF-8', '/v1/iam/users?tenant_id=%ff', undefined, 'root', '400 invalid_tenant'],
+    ['a filter that is too long', `/v1/iam/users?tenant_id=${'a'.repeat(64)}`, undefined, 'root', '400 invalid_tenant'],
+    ['an empty filter', '/v1/iam/users?tenant_id=', undefined, 'root', '400 invalid_tenant'],
   ])('in lists: %s', async (_name, path, tenant, who, expected) => {
-    const as = who === 'root' ? h.root.token : boss.token;
+    const as = (who === 'root' ? h.root : who === 'boss' ? boss : await h.person(ACME, ['developer'])).token;
     expect(outcome(await h.api('GET', path, { as, ...(tenant === undefined ? {} : { tenant }) }))).toBe(expected);
+  });
+
+  test.each([
+    ['/v1/iam/usage/events', { events: [usageEvent()] }],
+    ['/v1/iam/explain/who-can', { permission: 'chat:write' }],
+  ])('that is too long is malformed in the body of %s as well', async (path, body) => {
+    const reply = await h.api('POST', path, { as: h.root.token, body: { ...body, tenant_id: 'a'.repeat(64) } });
+    expect(outcome(reply)).toBe('400 invalid_tenant');
   });
 
   test('a platform administrator lists every tenant with *', async () => {

@@ -98,7 +98,7 @@ const onePermission = Type.String({
 });
 const RESOURCE_FORM = { pattern: '^(models|collections|agents)/[^\\u0000-\\u001f\\u007f-\\u009f]*$' };
 const RESOURCE_TEXT = '<kind>/<name>; <kind>/ alone for one that the request does not name.';
-const oneTenant = Type.Optional(Type.String({ maxLength: 63, ...aTenantId, description: 'The same as X-Tenant-ID.' }));
+const oneTenant = Type.Optional(Type.String({ ...aTenantId, description: 'The same as X-Tenant-ID.' }));
 
 export const whoCanRequest = component(
   'WhoCanRequest',

@@ -138,7 +138,7 @@ export const usageEvents = component(
   'UsageEvents',
   Type.Object(
     {
-      tenant_id: Type.Optional(Type.String({ maxLength: 64, ...aTenantId })),
+      tenant_id: Type.Optional(Type.String(aTenantId)),
       events: Type.Array(event, { minItems: 1, maxItems: MAX_EVENTS }),
     },
     closed,

@@ -89,7 +89,7 @@ export const user = {
     },
   ),
   tenant_id: column(tenantId, {
-    accepts: Type.Optional(Type.String({ maxLength: 63, description: 'The same as X-Tenant-ID.', ...aTenantId })),
+    accepts: Type.Optional(Type.String({ description: 'The same as X-Tenant-ID.', ...aTenantId })),
     changes: false,
   }),
   status: column(oneOf('active', 'deactivated')),
