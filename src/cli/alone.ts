@@ -29,6 +29,7 @@ export async function startAlone(
   const server =
     kind === 'gate' ? await startGateProcess(wiring, false) : await startApiProcess(wiring, NO_LOCAL_GATES);
   starting.defer(() => server.close());
+  telemetry.metrics.show('postern_processes_ready', () => [[kind, server.ready().length === 0 ? 1 : 0]]);
   const health = await listening(
     'admin.listen',
     config.admin.listen,

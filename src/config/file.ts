@@ -11,6 +11,7 @@ import {
   LineCounter,
   type Node,
   parseDocument,
+  visit,
   type YAMLMap,
 } from 'yaml';
 import { type ConfigError, didYouMean, type Position, type ValuePath } from './config-error.ts';
@@ -84,6 +85,12 @@ function readYaml(names: Names, file: string, text: string): FileContent {
   if (broken.some((error) => error.code !== 'DUPLICATE_KEY')) {
     return { entries: new Map(), errors, isWhole: false };
   }
+  // A tenant `007` or a password of digits is a text, also in a list. What becomes of it is the parser's matter.
+  visit(doc, {
+    Scalar: (_key, node) => {
+      if (typeof node.value === 'number') node.value = node.source ?? node.value;
+    },
+  });
   const walk = new Walk(names, file, doc, positionAt);
   if (isMap(doc.contents)) {
     walk.map(doc.contents, '');
@@ -191,7 +198,7 @@ class Walk {
     this.entries.set(path, { raw, positionOf });
   }
 
-  /** Returns a scalar as it was written, so a number keeps its digits. Returns undefined for more than 100 aliases. */
+  /** Returns a scalar as it was written. Returns undefined for more than 100 aliases. */
   #rawOf(node: Node): Raw | undefined {
     if (isScalar(node)) {
       return { kind: 'text', text: typeof node.value === 'string' ? node.value : (node.source ?? String(node.value)) };

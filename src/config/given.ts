@@ -28,15 +28,20 @@ export class GivenSettings {
   constructor(settings: readonly Setting<unknown>[], { file, env }: Sources) {
     const fromFile = file === undefined ? undefined : { name: file.name, ...file.read(settings) };
     const fromEnv = readEnvironment(settings, env);
-    this.errors = [...(fromFile?.errors ?? []), ...fromEnv.errors];
+    // A secret's file is not needed if the environment has the secret.
+    const isNeeded = ({ path }: ConfigError): boolean =>
+      !path.endsWith('-file') || !fromEnv.entries.has(path.slice(0, -'-file'.length));
+    this.errors = [...(fromFile?.errors.filter(isNeeded) ?? []), ...fromEnv.errors];
     this.#isWhole = fromFile?.isWhole ?? true;
+    // `ldap`, as a list in the environment, takes the place of the whole section in the file.
+    const isReplaced = (path: string): boolean => fromEnv.entries.has(path.slice(0, Math.max(0, path.indexOf('.'))));
     this.#find = (path) => {
       const variable = fromEnv.entries.get(path);
       if (variable !== undefined) {
         return { raw: variable.raw, locate: () => ({ kind: 'env', name: variable.name }) };
       }
       const entry = fromFile?.entries.get(path);
-      if (fromFile === undefined || entry === undefined) return undefined;
+      if (fromFile === undefined || entry === undefined || isReplaced(path)) return undefined;
       return { raw: entry.raw, locate: (at) => ({ kind: 'file', file: fromFile.name, at: entry.positionOf(at) }) };
     };
   }

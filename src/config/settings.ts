@@ -36,7 +36,7 @@ import { optional, type Setting, secret, setting, settingsOf } from './setting.t
 
 const IDENTIFIER = textLike('a text of 1 to 255 visible characters', /^[\x21-\x7e]{1,255}$/);
 const EMAIL = scalar('an e-mail address', (text) =>
-  /^[^\s@]{1,64}@[^\s@]{1,189}$/.test(text) ? text.toLowerCase() : undefined,
+  /^[!-?A-~]{1,64}@[!-?A-~]{1,189}$/.test(text) ? text.toLowerCase() : undefined,
 );
 const PASSWORD = scalar('a password of 15 to 256 characters that is not a common one', (text) =>
   passwordProblems(text).length === 0 ? text : undefined,

@@ -251,6 +251,7 @@ ldap:
     expect(problemsOf(load('ldap: []', { POSTERN_LDAP_URL: 'ldap://a' }))).toEqual([
       'POSTERN_LDAP_URL: ldap is a list: set this in one of its entries',
     ]);
+    expect(settings('ldap: {enabled: true, url: hunter22}', { POSTERN_LDAP: '[]' })).toEqual([]);
     expect(problemsOf(loadConfig({ env: { POSTERN_LDAP: '{}' } }))).toEqual([
       'POSTERN_LDAP: expected a list of maps of ldap settings as JSON',
     ]);

@@ -209,6 +209,24 @@ describe('the configuration', () => {
     expect(loaded(load(`secret-key: ${digits}`)).secrets.secretKey).toBe(digits);
   });
 
+  it('takes texts that look like numbers as they are written, also in lists and maps', () => {
+    expect(loaded(load('usage: {events-tenants: [007, 1e5, 0x10]}')).config.usage.eventsTenants).toEqual([
+      '007',
+      '1e5',
+      '0x10',
+    ]);
+    const ldap = `ldap: [{enabled: true, url: ldap://a, base-dn: dc=x, bind-dn: cn=x, bind-password: 00112233, tenant-id: 1e2,
+      group-tenant-mapping: {"cn=a,dc=x": 0123}}]`;
+    const { config, secrets } = loaded(load(ldap));
+    expect(Object.values(secrets.directoryPasswords)).toEqual(['00112233']);
+    expect(config.directories[0]).toMatchObject({ tenantId: '1e2', groupTenants: new Map([['cn=a,dc=x', '0123']]) });
+  });
+
+  it('takes a secret from the environment also if the file names a file for it that cannot be read', () => {
+    const env = { POSTERN_SECRET_KEY: SECRET };
+    expect(loaded(load('secret-key-file: /no/such/file', env)).secrets.secretKey).toBe(SECRET);
+  });
+
   it('reads the files of TLS at the start, and checks that key and certificate belong together', () => {
     withDirectory((directory) => {
       const [key, cert, other] = ['key.pem', 'cert.pem', 'other.pem'].map((name) => join(directory, name));

@@ -66,6 +66,10 @@ describe('a wrong value is named with file, line, path and what was expected', (
       'postern.yaml:1:1: issuers.max-staleness: expected a duration of at least 1h, such as 24h, got 59m',
     ],
     ['bootstrap.email: nobody', 'postern.yaml:1:1: bootstrap.email: expected an e-mail address, got nobody'],
+    [
+      'bootstrap.email: jürgen@example.com',
+      'postern.yaml:1:1: bootstrap.email: expected an e-mail address, got "jürgen@example.com"',
+    ],
     ['\nhtpp:\n  listen: x', 'postern.yaml:2:1: htpp: unknown key; did you mean http?'],
     ['http:\n  listne: x', 'postern.yaml:2:3: http.listne: unknown key; did you mean http.listen?'],
     ['something-else: 1', 'postern.yaml:1:1: something-else: unknown key'],

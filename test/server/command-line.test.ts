@@ -375,9 +375,17 @@ describe('beside a server that runs', () => {
     );
   });
 
-  it('health exits 0 while the server answers, and 1 in one sentence at an address where none does', async () => {
+  it('health exits 0 while the server answers, also if another setting is wrong now, and 1 in one sentence at an address where none does', async () => {
     const healthy = await stand.run(['health'], { ...env, POSTERN_ADMIN_LISTEN: server.admin });
     expect([healthy.code, healthy.stderr]).toEqual([0, '']);
+    const edited = await stand.run(['health'], {
+      ...env,
+      POSTERN_ADMIN_LISTEN: server.admin,
+      POSTERN_LOG_LEVEL: 'loud',
+    });
+    expect([edited.code, edited.stderr]).toEqual([0, '']);
+    const wrong = await runCommand(['health'], { ...env, POSTERN_ADMIN_LISTEN: 'nowhere' });
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringMatching(/^POSTERN_ADMIN_LISTEN: expected host:port/)]);
     const absent = await runCommand(['health'], { ...env, POSTERN_ADMIN_LISTEN: await freeAddress() });
     expect([absent.code, absent.stdout]).toEqual([1, '']);
     expectOneSentence(absent, /^No server answers at http:/);

@@ -225,6 +225,13 @@ describe('postern serve --only', () => {
       POSTERN_ADMIN_LISTEN: gateAdmin,
     });
     await eventually('both are ready', async () => (await isReady(apiAdmin)) && (await isReady(gateAdmin)));
+    for (const [admin, kind] of [
+      [apiAdmin, 'api'],
+      [gateAdmin, 'gate'],
+    ]) {
+      const { body } = await send(`http://${admin}`, { path: '/metrics' });
+      expect(body).toContain(`\npostern_processes_ready{process="${kind}"} 1\n`);
+    }
     const token = await login(http);
     const { id, key } = await makeKey(http, token);
     await becomes('the gate allows the key', 'allow', () => gateAt(grpc).decide(key));
