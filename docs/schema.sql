@@ -1555,7 +1555,7 @@ begin
     select e.tenant_id, e.period, e.total_tokens as amount from unnest(entries) e where e.books
     union all
     select e.tenant_id, substr(c.word, 2), case left(c.word, 1) when 'm' then e.cost when 't' then e.total_tokens else coalesce(e.requests, 1) end
-    from unnest(entries) e cross join unnest(e.charges) as c(word) where e.books
+    from unnest(entries) e cross join unnest(e.charges) as c(word)
   ), changed as (
     insert into token_budgets as b (tenant_id, period, spent)
     select tenant_id, period, least(sum(amount), 9007199254740991) from counted group by 1, 2 having sum(amount) <> 0 order by 1, 2

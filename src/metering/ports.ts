@@ -161,6 +161,7 @@ export interface Settlement {
    * it. Undefined = the model had none.
    */
   readonly price: Price | undefined;
+  /** They count also if `books` is false. */
   readonly charges: readonly Charge[];
   readonly estimated: boolean;
   /** False if another source counts the tenant's usage, and for requests that spend no tokens. */

@@ -6,7 +6,7 @@ import { cutUtf8 } from '../domain/text.ts';
 import type { ReservedTokens } from './admission.ts';
 import { dayOf, periodOf } from './calendar.ts';
 import { type Charges, NO_CHARGES } from './charge-text.ts';
-import type { Settlement } from './ports.ts';
+import type { Charge, Settlement } from './ports.ts';
 import { isHeld, type Reservation } from './reservation-ids.ts';
 
 /** The usage that the upstream reported, in whole tokens. It may report one part only. */
@@ -139,7 +139,7 @@ export function settlementOf(
     cost: price === undefined ? 0 : costOf(price, spent),
     priceVersion: price?.version ?? 0,
     price: metered && books && response !== undefined ? price : undefined,
-    charges: metered && books ? charges : [],
+    charges: books ? chargesOf(kind, metered, charges) : [],
     processId,
     counter,
     held: isHeld(kind),
@@ -183,6 +183,12 @@ function collectionsOf(kind: Reservation['kind'], status: number): Settlement['c
     default:
       return kind satisfies never;
   }
+}
+
+/** Without usage, a request that reserves no tokens spends itself: 1 of each budget of requests. */
+function chargesOf(kind: Reservation['kind'], metered: boolean, charges: readonly Charge[]): readonly Charge[] {
+  if (metered) return charges;
+  return reportsUsage(kind) ? charges.filter(({ unit }) => unit === 'requests') : [];
 }
 
 function reportsUsage(kind: Reservation['kind']): boolean {

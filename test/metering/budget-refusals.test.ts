@@ -56,6 +56,21 @@ function worldOf(tenant: TenantView, processes = 1) {
 const spentOf = (world: World): Record<string, number> =>
   Object.fromEntries([...world.store.budgets].map(([name, { spent }]) => [name.replace('acme ', ''), spent]));
 
+describe('a budget of requests', () => {
+  test('counts a request whose answer reports no usage, and one of tokens does not', async () => {
+    const budgets = [budget('a', { unit: 'requests', limit: 2 }), budget('b', { limit: 1000 })];
+    const { world, send } = worldOf(tenantOf(budgets));
+    for (let i = 0; i < 3; i++) {
+      await send({ metered: false, reportsUsage: true });
+      for (const request of world.running.splice(0)) world.end(0, request, { responseBytes: 4000 });
+      await world.live(1000);
+    }
+    expect(world.refusals).toMatchObject([{ code: 'insufficient_quota', budget: { name: 'a', spent: 2 } }]);
+    expect([Object.values(spentOf(world)).toSorted(), world.admitted.length]).toEqual([[0, 2], 2]);
+    expect(world.store.usage.size).toBe(0);
+  });
+});
+
 describe('a refusal', () => {
   test('names the first budget by name that has no room, when it resets, and the amounts that are known', async () => {
     const budgets = [

@@ -151,6 +151,21 @@ describe('what a request spent', () => {
       expect(end(parts)).toMatchObject({ books: false, total: 0 });
   });
 
+  test('charges on a route without a reservation the budgets of requests also without usage', () => {
+    const ids = new ReservationIds(KEY, HOLDER);
+    const charges = (['money', 'tokens', 'requests'] as const).map((unit) => ({ unit, period: `bud_${unit} total#0` }));
+    const charged = (kind: ReservationKind, books: boolean, parts: Partial<FinishedUsage> = {}) => {
+      const reservation = ids.read(ids.issue(MINUTE, kind, 0, { prompt: 0, answer: 0 }).id);
+      if (reservation === undefined) throw new Error('the id is not readable');
+      return settlementOf(finished(parts), reservation, books, { price: undefined, charges })?.charges;
+    };
+    for (const kind of ['reports-usage', 'reports-usage-held'] as const) {
+      expect([charged(kind, true), charged(kind, true, { usage })]).toEqual([charges.slice(2), charges]);
+      expect(charged(kind, false)).toEqual([]);
+    }
+    expect(charged('reads-response', true)).toEqual([]);
+  });
+
   test('is an estimate of the part that the upstream did not report', () => {
     const partial = { ...usage, completion: undefined, total: undefined };
     expect(spentBy(finished({ usage: partial, textBytes: 41 }), reserved)).toEqual({

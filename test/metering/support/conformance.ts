@@ -394,6 +394,17 @@ export function conformance(under: () => StoreUnderTest): void {
       expect(booked.get(`price ${tenant} m 3`)).toEqual({ requests: 20, tokens: 140, cost: 20_390 });
     });
 
+    test('are booked once for an end whose usage is not', async () => {
+      const [tenant, processId] = [fresh('t'), fresh('h')];
+      const { store } = under();
+      await store.lease(processId, []);
+      const charges = [{ unit: 'requests', period: `bud_${fresh('b')} 2026-11#0` }] as const;
+      const end = settlement(processId, 1, { tenant, books: false, total: 0, charges });
+      for (let i = 0; i < 2; i++) await store.settle(processId, [end]);
+      expect((await under().budget(tenant, charges[0].period)).spent).toBe(1);
+      expect((await under().booked(tenant)).size).toBe(0);
+    });
+
     test('and costs reach the process that issued the reservation', async () => {
       const processId = fresh('h');
       const say = speaker(processId);

@@ -190,6 +190,7 @@ export class MemoryStore implements MeteringStore {
       this.#settledMs.set(processId, this.#now());
       booked += 1;
       if (settlement.books) this.#book(settlement);
+      else for (const { period } of settlement.charges) this.#charge(tenant, period, 1);
       this.#respond(settlement);
       if (collections !== undefined) this.#count(tenant, collections, settlement.collection ?? 0);
       if (held && processId !== settler) this.#unacked.push({ id: ++this.#lastNews, processId, counter, total, cost });
