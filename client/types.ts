@@ -3792,7 +3792,7 @@ export interface Paths {
         readonly tenant_id?: string | undefined;
         /** Any part of the name or description, in any case. */
         readonly q?: string | undefined;
-        /** `true`: only those with a notice. */
+        /** `true`: only those with a notice. With `tenant_id=*`, rules of other tenants than the caller's own have no notice `duplicate`, `shadowed` or `no_effect`. */
         readonly notices?: true | undefined;
         /** `true`: only built-in roles. `false`: only custom roles. */
         readonly builtin?: boolean | undefined;
@@ -3954,7 +3954,7 @@ export interface Paths {
         readonly role?: string | undefined;
         /** `true`: only global policies. `false`: only the tenant's policies. */
         readonly global?: boolean | undefined;
-        /** `true`: only those with a notice. */
+        /** `true`: only those with a notice. With `tenant_id=*`, rules of other tenants than the caller's own have no notice `duplicate`, `shadowed` or `no_effect`. */
         readonly notices?: true | undefined;
       } | undefined;
       readonly answers: {

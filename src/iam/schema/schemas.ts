@@ -146,7 +146,11 @@ export const only = (description: string) =>
   Type.Optional(Type.Unsafe<true>({ type: 'boolean', enum: [true], description }));
 
 /** For lists of resources that have notices. */
-export const withNotices = { notices: only('`true`: only those with a notice.') };
+export const withNotices = {
+  notices: only(
+    "`true`: only those with a notice. With `tenant_id=*`, rules of other tenants than the caller's own have no notice `duplicate`, `shadowed` or `no_effect`.",
+  ),
+};
 
 export const closed = { additionalProperties: false } as const;
 
