@@ -177,12 +177,12 @@ describe('If-Match', () => {
     const routes = h.routes
       .filter((route) => route.method !== 'GET' && /^\/v1\/iam\/.*:/.test(route.path))
       .map((route) => `${route.method} ${route.path.replace('/v1/iam/', '').replace(/\/:(?:id|name)(?=\/|$)/, '')}`);
-    // The former set what is counted, which every request changes. The third has a test of its own below. The last
-    // change no member of the resource that a request can set.
+    // The first two set what is counted, which every request changes. The next three have tests of their own below. The
+    // last change no member of the resource that a request can set.
     const others = [
-      ...['PUT tenants/usage', 'PATCH tenants/usage', 'DELETE users/sessions/:session'],
-      ...['POST issuers/test', 'POST issuers/refresh'],
-      ...['POST webhooks/test', 'POST webhooks/deliveries/:delivery/replay'],
+      ...['PUT tenants/usage', 'PATCH tenants/usage'],
+      ...['DELETE users/sessions/:session', 'POST issuers/refresh', 'POST webhooks/test'],
+      ...['POST issuers/test', 'POST webhooks/deliveries/:delivery/replay'],
     ];
     expect(new Set(routes)).toEqual(new Set([...tried, ...others]));
   });
@@ -266,6 +266,18 @@ describe('If-Match', () => {
       '412 precondition_failed',
     );
     expect(outcome(await call('DELETE', attachment, undefined, { 'if-match': await currentTag(path) }))).toBe('204');
+  });
+
+  test.each([
+    ['issuers', 'refresh'],
+    ['webhooks', 'test'],
+  ] as const)('guards %s: POST %s, which asks another server', async (kind, verb) => {
+    const { path } = await make(kind);
+    const ask = async (tag: string) => outcome(await call('POST', `${path}/${verb}`, undefined, { 'if-match': tag }));
+    const sent = async () => (await h.audit(`${kind.slice(0, -1)}.${verb}`)).length;
+    const before = await sent();
+    expect([await ask(STALE), await sent()]).toEqual(['412 precondition_failed', before]);
+    expect(await ask(await currentTag(path))).not.toBe('412 precondition_failed');
   });
 
   test('has no effect if the request would be rejected without it', async () => {

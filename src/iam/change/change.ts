@@ -232,7 +232,8 @@ function writtenRows({ target, existing = false, keys, users }: ChangeEntry): Wr
   }
 }
 
-function preconditionsCheck({ preconditions }: Caller): CheckPreconditions {
+/** For work outside `change`, such as a request to another server. */
+export function preconditionsCheck({ preconditions }: Caller): CheckPreconditions {
   return preconditions === undefined ? () => undefined : (resource) => requireMet(preconditions, entityTag(resource));
 }
 

@@ -11,7 +11,7 @@ import { mayGiveByIssuer } from '../caller/escalation.ts';
 import { asCaller } from '../caller/hold-caller.ts';
 import { invalidField, orNotFound, requestedId } from '../caller/refusals.ts';
 import { actorOf, auditRow } from '../change/audit-row.ts';
-import { change } from '../change/change.ts';
+import { change, preconditionsCheck } from '../change/change.ts';
 import type { IssuerResource } from './entity.ts';
 import type { IssuerParts } from './parts.ts';
 import { deleteIssuerRow, findIssuer, type StoredIssuer, updateIssuerRow, writtenIssuer } from './queries.ts';
@@ -129,7 +129,11 @@ export async function refreshIssuer(parts: IssuerParts, caller: Caller, text: st
   writes?.admit(caller, 'issuer.refresh');
   const id = requestedId('iss', text);
   // A request to the issuer cannot be undone, so the caller's rights are verified in the database first.
-  const issuer = orNotFound(await asCaller(db, caller, {}, (trx) => findIssuer(trx, caller.tenant, id)), 'issuer');
+  const issuer = await asCaller(db, caller, {}, async (trx, held) => {
+    const found = orNotFound(await findIssuer(trx, held.tenant, id), 'issuer');
+    preconditionsCheck(held)(issuerResource(found, issuers, held.nowMs));
+    return found;
+  });
   if (issuer.jwks !== null) {
     throw invalidField('/jwks', 'The keys of this issuer are pasted, so there is nothing to fetch.');
   }

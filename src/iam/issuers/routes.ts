@@ -98,7 +98,7 @@ export function issuerEndpoints(parts: IssuerParts): readonly Endpoint[] {
       summary: 'Fetch the keys of an issuer now. `keys.error` has the reason if that failed.',
       permission: 'admin:issuers',
       answers: shows('The issuer after the attempt.', Issuer),
-      refusals: ['not_found', 'invalid_field'],
+      refusals: ['not_found', 'invalid_field', 'precondition_failed'],
       run: ({ caller, param }) => refreshIssuer(parts, caller, param('id')),
     }),
   ];

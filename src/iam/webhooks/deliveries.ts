@@ -8,11 +8,11 @@ import type { Caller } from '../caller/caller.ts';
 import { asCaller } from '../caller/hold-caller.ts';
 import { orNotFound, requestedId } from '../caller/refusals.ts';
 import { actorOf, auditRow } from '../change/audit-row.ts';
-import { change } from '../change/change.ts';
+import { change, preconditionsCheck } from '../change/change.ts';
 import { attemptDelivery, type SendParts, type WebhookParts } from './attempt.ts';
 import { TEST_EVENT } from './catalog.ts';
 import { claimDelivery, findDelivery, insertDeliveries, replayDeliveryRow } from './delivery-queries.ts';
-import { type DeliveryResource, type DeliveryRow, deliveryResource } from './entity.ts';
+import { type DeliveryResource, type DeliveryRow, deliveryResource, webhookResource } from './entity.ts';
 import { MAX_BACKLOG } from './outbox.ts';
 import type { WebhookRef } from './queries.ts';
 import { holdWebhook } from './read.ts';
@@ -46,7 +46,11 @@ export async function testWebhook(parts: WebhookParts, caller: Caller, text: str
   const { db, webhooks, writes } = parts;
   writes?.admit(caller, 'webhook.test');
   // A request to the receiver cannot be undone, so the caller's rights are verified in the database first.
-  const webhook = await asCaller(db, caller, {}, (trx) => holdWebhook(trx, caller.tenant, text));
+  const webhook = await asCaller(db, caller, {}, async (trx, held) => {
+    const found = await holdWebhook(trx, held.tenant, text);
+    preconditionsCheck(held)(webhookResource(found, held.nowMs));
+    return found;
+  });
   const row = await sendTest(webhooks, webhook, caller.nowMs, parts.random(10));
   const entry = {
     target: { type: 'webhook', id: webhook.id },

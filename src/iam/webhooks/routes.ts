@@ -78,7 +78,7 @@ export function webhookEndpoints(parts: WebhookParts): readonly Endpoint[] {
       operationId: 'testWebhook',
       summary: 'Send the event `webhook.test` to a webhook once, also to a disabled one, and answer with the outcome.',
       answers: shows('The delivery after its attempt.', WebhookDelivery),
-      refusals: ['not_found'],
+      refusals: ['not_found', 'precondition_failed'],
       run: ({ caller, param }) => testWebhook(parts, caller, param('id')),
     }),
     callerEndpoint({
