@@ -2,7 +2,7 @@
 
 import { reasonOf } from '../domain/errors.ts';
 import { present } from '../domain/objects.ts';
-import { accountState } from './account-state.ts';
+import { type AccountState, accountState, statePerBind } from './account-state.ts';
 import { adviceFor } from './advice.ts';
 import { type BindOutcome, bindOutcome } from './bind-outcome.ts';
 import type { LdapConnection } from './connection.ts';
@@ -53,7 +53,15 @@ const REFUSALS: Readonly<Record<string, string>> = {
   disabled: 'The account is disabled in the directory.',
   expired: 'The account has expired in the directory.',
   locked: 'The account is locked in the directory: unlock it there, or wait.',
+  password_expired: 'The person must change the password in the directory.',
 };
+
+/** Returns the outcome of a bind that a login refuses for the state of the account, although the server accepts it. */
+function withState(outcome: BindOutcome, state: AccountState | undefined): BindOutcome {
+  if (outcome.kind !== 'proved') return outcome;
+  if (state === 'disabled' || state === 'expired') return { kind: 'refused', reason: state };
+  return state === 'password_expired' ? { kind: 'password_expired', reason: 'expired' } : outcome;
+}
 
 class LoginTest {
   readonly #directory: Directory;
@@ -153,7 +161,9 @@ class LoginTest {
     this.#reportFound(found);
     const { entry, reader } = found;
     if (password !== undefined) {
-      await this.#bindUser(c, { name: entry.dn, password, explain: (outcome) => outcomeFor(reader, entry, outcome) });
+      const explain = (outcome: BindOutcome) =>
+        withState(outcomeFor(reader, entry, outcome), statePerBind(entry, reader.now()));
+      await this.#bindUser(c, { name: entry.dn, password, explain });
     }
     return found;
   }
@@ -208,7 +218,7 @@ class LoginTest {
         return this.#stop(
           'user_bind',
           `the password is right, but ${outcome.reason === 'expired' ? 'has expired' : 'must be changed first'}${said}`,
-          'The person must change the password in the directory.',
+          REFUSALS['password_expired'],
         );
       case 'refused':
         return this.#stop(
@@ -227,6 +237,14 @@ class LoginTest {
     const profile = profileOf(entry, reader, user.name);
     const identity = identify(entry, reader);
     if (identity.kind !== 'one') this.#stop('attributes', identity.detail);
+    // With a pattern, the entry is read after the bind. A login refuses these states whatever the password is.
+    const refused = statePerBind(entry, reader.now());
+    if (refused !== undefined)
+      this.#stop(
+        'attributes',
+        `the entry says that the account is ${refused}, so a login is refused`,
+        REFUSALS[refused],
+      );
     const state = accountState(entry, reader.now());
     const email =
       profile.email === undefined

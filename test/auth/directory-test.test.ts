@@ -70,6 +70,22 @@ await describeWithSlapd('trying a directory out', () => {
     expect(reply.text).not.toContain(world.server.service.password);
   });
 
+  test('fails at the tenant if it does not exist or is suspended, as the login does', async () => {
+    await h.api('POST', '/v1/iam/tenants', { as: h.root.token, body: { id: 'globex', name: 'Globex' } });
+    await world.join('globex', name);
+    const last = async () => stepsOf((await tryOut({ username: name, password: LDAP_PASSWORD })).json).at(-1);
+    expect(await last()).toMatchObject({ step: 'tenant', ok: true });
+    await h.api('POST', '/v1/iam/tenants/globex/suspend', { as: h.root.token });
+    expect(await last()).toMatchObject({ step: 'tenant', ok: false, detail: expect.stringContaining('suspended') });
+    await world.leave('globex', name);
+    await world.join('nowhere', name);
+    expect(await last()).toMatchObject({ step: 'tenant', ok: false, detail: expect.stringContaining('nowhere') });
+    expect((await h.audit('directory.test')).at(-1)).toMatchObject({
+      result: 'failure',
+      after: { username: name, failed_step: 'tenant' },
+    });
+  });
+
   test('wrong passwords count as failed logins: after the limit, tries and logins are rejected with 429', async () => {
     for (let i = 0; i < 10; i++) await tryOut({ username: name, password: WRONG });
     expect(outcome(await tryOut({ username: name, password: LDAP_PASSWORD }))).toBe('429 too_many_attempts');

@@ -56,6 +56,28 @@ describe.each(KINDS)('%s', (kind) => {
     expect(named(cells)).toEqual(named(ROWS.map((row) => expectedOf(row, kind))));
   });
 
+  test('the test of a login fails at the password or the account where the login is refused', {
+    timeout: ROWS_LIMIT_MS,
+  }, async ({ skip }) => {
+    const server = serverOr(skip);
+    const people: readonly Person[] = [PEOPLE.alice, PEOPLE.disabled, PEOPLE.expired, PEOPLE.oldPassword];
+    const byPattern = { userDnPattern: kind === 'active-directory' ? '{0}@corp.example' : `uid={0},${server.people}` };
+    for (const changes of [{}, byPattern])
+      for (const { login: username, password } of people) {
+        const directories = openDirectories([settingsFor(server, changes)]);
+        const steps = await directories.test({ username, password });
+        const isIn = (await directories.authenticate(username, password)).kind === 'proved';
+        const places = 'userDnPattern' in changes ? /^(user_bind|attributes)$/ : /^user_bind$/;
+        expect([username, steps.at(-1)]).toMatchObject([
+          username,
+          isIn ? { step: 'tenant', ok: true } : { step: expect.stringMatching(places), ok: false },
+        ]);
+        // Without a password, only the entry shows the state. FreeIPA's expiry is not in the answer to a bind either.
+        if (kind !== 'freeipa' || username !== PEOPLE.expired.login) continue;
+        expect((await directories.test({ username })).at(-1)).toMatchObject({ step: 'attributes', ok: false });
+      }
+  });
+
   test('an empty password or name is refused without a packet to the server', { timeout: ROWS_LIMIT_MS }, async ({
     skip,
   }) => {

@@ -4,7 +4,9 @@
  */
 
 import type { LoginTestRequest, TestStep } from '../../directory/model.ts';
+import { parseTenantId } from '../../domain/ids.ts';
 import { insertAudit } from '../../store/audit-rows.ts';
+import type { Queryable } from '../../store/queryable.ts';
 import { directorySubject } from '../auth/directory-login.ts';
 import { type DirectoryService, queryDirectory } from '../auth/directory-service.ts';
 import { returnAttempt } from '../auth/failure-queries.ts';
@@ -16,6 +18,7 @@ import type { AdminParts, Caller } from '../caller/caller.ts';
 import { asCaller } from '../caller/hold-caller.ts';
 import { notFound } from '../caller/refusals.ts';
 import { actorOf } from '../change/audit-row.ts';
+import { findTenant } from '../tenants/queries.ts';
 
 export interface DirectoryTestParts extends Pick<AdminParts, 'db'> {
   readonly login: LoginSettings;
@@ -43,14 +46,36 @@ export async function testDirectory(
   await asCaller(parts.db, caller, {}, async () => undefined);
   const attempt = attemptAt(directorySubject(request.username), caller.address);
   return await withAttemptLimits(parts, attempt, async () => {
-    const steps = await returnedOnFailure(parts.db.knex, attempt, () =>
-      queryDirectory(service, 'test', request.directory, () => service.directories.test(request)),
+    const steps = await returnedOnFailure(parts.db.knex, attempt, async () =>
+      withTenant(
+        parts.db.knex,
+        await queryDirectory(service, 'test', request.directory, () => service.directories.test(request)),
+      ),
     );
     await settle(parts, attempt, steps);
     service.report({ operation: 'test', directory: request.directory, outcome: failedStep(steps)?.step ?? 'success' });
     await write(parts, caller, request, steps);
     return { steps };
   });
+}
+
+/** Fails the last step if the tenant does not exist or is suspended: the directory knows only its id. */
+async function withTenant(q: Queryable, steps: readonly TestStep[]): Promise<readonly TestStep[]> {
+  const last = steps.at(-1);
+  const id = last?.step === 'tenant' ? parseTenantId(String(last.data?.['tenant_id'])) : undefined;
+  if (last === undefined || id === undefined) return steps;
+  const tenant = await findTenant(q, id);
+  if (tenant?.status === 'active') return steps;
+  const failed: TestStep =
+    tenant === undefined
+      ? {
+          ...last,
+          ok: false,
+          detail: `there is no tenant ${id}`,
+          advice: 'Create it, or correct ldap.tenant-id or ldap.group-tenant-mapping.',
+        }
+      : { ...last, ok: false, detail: `the tenant ${id} is suspended`, advice: 'Activate the tenant.' };
+  return [...steps.slice(0, -1), failed];
 }
 
 /**
