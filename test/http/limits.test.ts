@@ -232,6 +232,20 @@ describe('the usage', () => {
     });
   });
 
+  test('notes the alerts of the monthly tokens that a correction and a lower quota reach, each once', async () => {
+    const id = await tenantWith({ timezone: 'Pacific/Kiritimati' }, { monthly_tokens: 100 });
+    const noted = () => h.db.knex('budget_alerts').where({ tenant_id: id }).orderBy('id').select('threshold', 'spent');
+    await correct(id, { monthly_tokens_used: 80 });
+    expect(await noted()).toEqual([{ threshold: 0.8, spent: 80 }]);
+    const body = { quotas: { monthly_tokens: 80 } };
+    expect(outcome(await h.api('PATCH', `/v1/iam/tenants/${id}`, { as: h.root.token, body }))).toBe('200');
+    await correct(id, { monthly_tokens_used: 90 });
+    expect(await noted()).toEqual([
+      { threshold: 0.8, spent: 80 },
+      { threshold: 1, spent: 80 },
+    ]);
+  });
+
   test('stays unchanged if a member is absent', async () => {
     const id = await tenantWith({}, {});
     await correct(id, { collections: 4, monthly_tokens_used: 9 });

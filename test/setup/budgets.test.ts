@@ -157,6 +157,18 @@ test('note the alerts that a lower limit makes due', async () => {
   expect(noted).toEqual([{ threshold: 1, spent: 10 }]);
 });
 
+test('that are monthly tokens note the alerts that a lower quota makes due', async () => {
+  await apply(fresh.db, acme({ quotas: { monthly_tokens: 100 } }));
+  const period = new Date().toISOString().slice(0, 7);
+  await fresh.db.knex('token_budgets').insert({ tenant_id: 'acme', period, spent: 10 });
+  await apply(fresh.db, acme({ quotas: { monthly_tokens: 10 } }));
+  const noted = await fresh.db.knex('budget_alerts').orderBy('threshold').select('threshold', 'spent');
+  expect(noted).toEqual([
+    { threshold: 0.8, spent: 10 },
+    { threshold: 1, spent: 10 },
+  ]);
+});
+
 test('with values that the API refuses are errors at their places, before anything is written', async () => {
   const planned = await plan(
     fresh.db,

@@ -3,6 +3,7 @@
  * all of its actions run in one transaction, or none.
  */
 
+import type { TenantId } from '../../domain/ids.ts';
 import type { Database } from '../../store/database.ts';
 import { brokenConstraint } from '../../store/faults.ts';
 import { type Transaction, transaction } from '../../store/transaction.ts';
@@ -10,9 +11,12 @@ import { noteReachedAlerts } from '../budgets/alerts.ts';
 import { refuseManyOfRequest } from '../budgets/applying.ts';
 import type { BudgetRow } from '../budgets/entity.ts';
 import { enabledBudgets } from '../budgets/queries.ts';
+import { zonesOf } from '../budgets/state-queries.ts';
 import { refusedByStore } from '../caller/refusals.ts';
 import { OPERATOR } from '../change/audit-row.ts';
 import { changeAsSystem } from '../change/change.ts';
+import { noteQuotaAlerts } from '../usage/limit-queries.ts';
+import { momentOf } from '../usage/period.ts';
 import { type PlanAction, sameActions } from './action.ts';
 import { type Plan, planSetup, type SetupOptions } from './plan.ts';
 import { lockSetup } from './queries.ts';
@@ -99,11 +103,15 @@ async function run(
 ): Promise<readonly SetupToken[]> {
   const tokens = await runActions(trx, actions, options);
   const changed: BudgetRow[] = [];
-  for (const { wanted, users, budgets } of parts.tenants) {
+  const tenants: TenantId[] = [];
+  for (const { wanted, tenant, users, budgets } of parts.tenants) {
     if (users.length + budgets.length > 0) await refuseManyOfRequest(trx, wanted.key);
     if (budgets.length > 0) changed.push(...(await enabledBudgets(trx, wanted.key)));
+    if (tenant.length > 0) tenants.push(wanted.key);
   }
   // At the end, because a booking that reaches the same alert waits for this transaction.
+  const zones = await zonesOf(trx, tenants);
+  for (const id of tenants) await noteQuotaAlerts(trx, id, momentOf(zones.get(id), options.nowMs).period);
   await noteReachedAlerts(trx, changed, options.nowMs);
   return tokens;
 }

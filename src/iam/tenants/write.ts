@@ -7,6 +7,8 @@ import type { Transaction } from '../../store/transaction.ts';
 import type { AdminParts, Caller } from '../caller/caller.ts';
 import { invalidField, orNotFound, throwIfInvalid } from '../caller/refusals.ts';
 import { type AuditDraft, change, recorded } from '../change/change.ts';
+import { noteQuotaAlerts } from '../usage/limit-queries.ts';
+import { momentOf } from '../usage/period.ts';
 import { localAdministrators, lockAdministrators } from '../users/administrator-queries.ts';
 import { refuseWithoutAdministrator } from '../users/checks.ts';
 import {
@@ -60,17 +62,20 @@ export async function updateTenant(
   changes: TenantChanges,
 ): Promise<TenantResource> {
   const entry = { action: 'tenant.update', target: { type: 'tenant', id: text }, existing: true } as const;
-  return change(parts, caller, entry, async ({ trx, audit, checkPreconditions }) => {
+  return change(parts, caller, entry, async ({ trx, caller, audit, checkPreconditions }) => {
     const tenant = await holdTenant(trx, text, audit);
     checkPreconditions(tenantResource(tenant));
     throwIfInvalid(settingsErrors(changes.settings ?? {}));
-    return written(trx, audit, tenant, {
+    const changed = await written(trx, audit, tenant, {
       ...tenant,
       name: changes.name ?? tenant.name,
       settings: mergeSettings(tenant.settings, changes.settings),
       quotas: mergeQuotas(tenant.quotas, changes.quotas),
       metadata: changes.metadata === undefined ? tenant.metadata : (changes.metadata ?? {}),
     });
+    const { period } = momentOf(changed.settings.timezone, caller.nowMs);
+    if (changes.quotas !== undefined) await noteQuotaAlerts(trx, tenant.id, period);
+    return changed;
   });
 }
 

@@ -131,6 +131,18 @@ export async function setSpent(trx: Queryable, tenant: TenantId, period: string,
 }
 
 /**
+ * Notes the alerts that the spent tokens of a period have reached, each once. A change of the quota calls it, as a
+ * change of a budget calls `noteReachedAlerts`.
+ */
+export async function noteQuotaAlerts(trx: Queryable, tenant: TenantId, period: string): Promise<void> {
+  await trx.raw(
+    `select metering_note_alerts(array[tenant_id], array[period], array[spent]) from token_budgets
+     where tenant_id = :tenant and period = :period`,
+    { tenant, period },
+  );
+}
+
+/**
  * Sets the number of collections. Creations in progress are counted when they are answered. The removed names are
  * forgotten, because each may be among the counted ones.
  */

@@ -10,7 +10,7 @@ import type { TenantLimits } from '../schema/tenant-limits.ts';
 import type { TenantRow } from '../tenants/entity.ts';
 import { findTenant, lockTenant } from '../tenants/queries.ts';
 import { tenantIdOf } from '../tenants/read.ts';
-import { readLimits, setCollections, setSpent } from './limit-queries.ts';
+import { noteQuotaAlerts, readLimits, setCollections, setSpent } from './limit-queries.ts';
 import type { MeteringParts } from './parts.ts';
 import { momentOf } from './period.ts';
 import type { UsageCorrection } from './schemas.ts';
@@ -46,8 +46,11 @@ export async function correctUsage(
     const tenant = orNotFound(await lockTenant(trx, tenantIdOf(text), 'share'), 'tenant');
     audit.tenant = tenant.id;
     const before = await currentLimits(parts, caller, tenant, trx);
-    if (spent !== undefined)
-      await setSpent(trx, tenant.id, momentOf(tenant.settings.timezone, caller.nowMs).period, spent);
+    if (spent !== undefined) {
+      const { period } = momentOf(tenant.settings.timezone, caller.nowMs);
+      await setSpent(trx, tenant.id, period, spent);
+      await noteQuotaAlerts(trx, tenant.id, period);
+    }
     if (collections !== undefined) await setCollections(trx, tenant.id, collections);
     const after = await currentLimits(parts, caller, tenant, trx);
     audit.before = usedIn(before);
