@@ -22,8 +22,13 @@ const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 const MIN_FOREIGN_KEY_LENGTH = 8;
 /** Longer than the keys of other systems. */
 const MAX_FOREIGN_KEY_LENGTH = 1024;
-/** The beginning of every JWT: `{"` in base64url. */
+/** `{"` and a letter in base64url: the beginning of nearly every JWT. */
 const JWT_START = 'eyJ';
+/**
+ * Three parts in base64url, of which the first begins with `{` and a quote, a space, a tab or a line end. The header of a
+ * JWT may have white space (RFC 7515, section 3.1; RFC 8259, section 2).
+ */
+const SPACED_JWT = /^e(?:y[A-DI-L]|w[k-r0-3])[\w-]*\.[\w-]*\.[\w-]*$/;
 
 /** A scheme (RFC 9110, section 11.1), and the space or the end behind it. */
 const ANY_SCHEME = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+(?: |$)/;
@@ -86,11 +91,10 @@ function formOf(token: string): CredentialForm {
 
 /**
  * Reports whether the text may be an imported key of another system. Such a key has no checksum, so only a lookup by
- * digest can decide. Every b64token of a permitted length qualifies unless it begins like a JWT. The server therefore
+ * digest can decide. Every b64token of a permitted length qualifies unless it looks like a JWT. The server therefore
  * never looks up an access token as a key.
  */
 function mayBeForeignKey(token: string): boolean {
-  return (
-    token.length >= MIN_FOREIGN_KEY_LENGTH && token.length <= MAX_FOREIGN_KEY_LENGTH && !token.startsWith(JWT_START)
-  );
+  if (token.length < MIN_FOREIGN_KEY_LENGTH || token.length > MAX_FOREIGN_KEY_LENGTH) return false;
+  return !token.startsWith(JWT_START) && !SPACED_JWT.test(token);
 }

@@ -94,6 +94,10 @@ describe('a token of an issuer', () => {
       () => token({}, { jku: 'https://evil.example', x5u: 'https://evil.example', x5c: ['AA'], jwk: stranger.jwk }),
     ],
     ['of 16 KiB', () => ofLength(16_384)],
+    [
+      'whose header has white space',
+      () => signText(ec, JSON.stringify({ alg: 'ES256', kid: ec.kid }, undefined, 2), JSON.stringify(claims())),
+    ],
   ])('%s proves the key of its subject', async (_name, make) => {
     const { outcome: result, principal } = await gate(make());
     expect([result, principal?.id, principal?.tenantId]).toEqual(['allow', key, ACME]);

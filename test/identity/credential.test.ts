@@ -10,6 +10,15 @@ const LONGEST = 'a'.repeat(16_384);
 const WELL_FORMED = /^[A-Za-z0-9\-._~+/]+=*$/;
 const JWT = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ1c3IifQ.c2lnbmF0dXJl';
 
+/** A JWT whose header begins with this text. */
+const jwtOf = (start: string) =>
+  `${Buffer.from(`${start}"alg":"ES256"}`).toString('base64url')}.eyJzdWIiOiJ1c3IifQ.c2lnbmF0dXJl`;
+const isJwt = (text: string) => {
+  const parts = text.split('.');
+  const header = Buffer.from(parts[0] ?? '', 'base64url').toString('latin1');
+  return parts.length === 3 && parts.every((part) => /^[\w-]*$/.test(part)) && /^\{[ \t\n\r"]/.test(header);
+};
+
 describe('the Authorization header', () => {
   it('is missing when there is none', () => {
     expect(readCredential(undefined)).toEqual({ kind: 'missing' });
@@ -22,12 +31,21 @@ describe('the Authorization header', () => {
     },
   );
 
-  it.each([JWT, 'eyJfb3V0ZXI', LONGEST, 'a'.repeat(1025), 'pskX', 'PSK_0'])(
-    'carries a token with its SHA-256: %.20s',
-    (token) => {
-      expect(readCredential(`Bearer ${token}`)).toEqual({ kind: 'token', token, digest: hash('sha256', token, 'hex') });
-    },
-  );
+  it.each([
+    JWT,
+    jwtOf('{ '),
+    jwtOf('{\n  '),
+    jwtOf('{\r\n'),
+    jwtOf('{\t'),
+    jwtOf('{"":0,'),
+    'eyJfb3V0ZXI',
+    LONGEST,
+    'a'.repeat(1025),
+    'pskX',
+    'PSK_0',
+  ])('carries a token with its SHA-256: %.20s', (token) => {
+    expect(readCredential(`Bearer ${token}`)).toEqual({ kind: 'token', token, digest: hash('sha256', token, 'hex') });
+  });
 
   it.each([
     'sk-proj-abcdefgh',
@@ -36,6 +54,10 @@ describe('the Authorization header', () => {
     'PSK_0000',
     `pskX${KEY.text}`,
     'eyj00000',
+    'eyAiYWxn.abcdefgh',
+    'eyAiYWxn.abc.def.ghi',
+    'eyAiYWxn.abc+.def',
+    'e5f60718.abc.def',
     'a'.repeat(1024),
   ])('may carry an imported key of another system, to be looked up by its SHA-256: %.20s', (token) => {
     expect(readCredential(`Bearer ${token}`)).toEqual({ kind: 'api_key', digest: hash('sha256', token, 'hex') });
@@ -45,14 +67,18 @@ describe('the Authorization header', () => {
     const characters = fc.constantFrom(...'AZaz09-._~+/psk_eyJ');
     const body = fc.array(characters, { minLength: 1, maxLength: 60 }).map((parts) => parts.join(''));
     const token = fc
-      .tuple(fc.constantFrom('', 'psk_', 'eyJ', 'sk-', 'psk', 'eyj'), body, fc.constantFrom('', '=', '=='))
+      .tuple(
+        fc.constantFrom('', 'psk_', 'eyJ', 'sk-', 'psk', 'eyj', 'eyA.', 'ewo', 'e5.'),
+        body,
+        fc.constantFrom('', '=', '=='),
+      )
       .map((parts) => parts.join(''));
     const long = fc.integer({ min: 1, max: 1100 }).map((length) => 'k'.repeat(length));
     fc.assert(
       fc.property(fc.oneof(token, long, fc.constant(KEY.text)), (text) => {
         const looked = text.startsWith('psk_')
           ? text === KEY.text || hasValidChecksum(text)
-          : /^.{8,1024}$/.test(text) && !text.startsWith('eyJ');
+          : /^.{8,1024}$/.test(text) && !text.startsWith('eyJ') && !isJwt(text);
         expect(readCredential(`Bearer ${text}`).kind === 'api_key').toBe(looked && WELL_FORMED.test(text));
       }),
     );

@@ -161,9 +161,9 @@ export function signToken(key: SigningKeyOfIssuer, claims: Claims, header: Claim
   return signText(key, { alg: key.alg, kid: key.kid, typ: 'JWT', ...header }, JSON.stringify(claims));
 }
 
-/** Signs a payload as it is, for example JSON with a duplicate member. */
-export function signText(key: SigningKeyOfIssuer, header: Claims, payload: string): string {
-  const text = `${base64url(JSON.stringify(header))}.${base64url(payload)}`;
+/** Signs a payload as it is, for example JSON with a duplicate member, and a header that is a text as well. */
+export function signText(key: SigningKeyOfIssuer, header: Claims | string, payload: string): string {
+  const text = `${base64url(typeof header === 'string' ? header : JSON.stringify(header))}.${base64url(payload)}`;
   return `${text}.${signature(key, Buffer.from(text)).toString('base64url')}`;
 }
 
