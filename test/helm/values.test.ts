@@ -69,6 +69,8 @@ const WRONG: readonly (readonly [set: string, refusal: string])[] = [
 ];
 
 const NAMES = await matrix();
+const SIDECAR: readonly string[] = ['mode=sidecar', 'envoy.upstream=a:1'];
+const CERT_MANAGER: readonly string[] = ['tls.certManager.enabled=true', 'tls.certManager.issuerRef.name=a'];
 
 /** Right one by one, and wrong together. */
 const TOGETHER: readonly (readonly [set: readonly string[], refusal: string])[] = [
@@ -146,9 +148,25 @@ const TOGETHER: readonly (readonly [set: readonly string[], refusal: string])[] 
   [['migrations.serverRole=postern', 'migrations.mode=job'], 'migrations.serverRole: set migrations.mode to job and'],
   [['terminationGracePeriodSeconds=10'], 'must exceed preStopSeconds (5) and config.drain.notice (5 s) together'],
   [['autoscaling.enabled=true', 'autoscaling.minReplicas=20'], 'minReplicas must not exceed maxReplicas'],
-  ...['team.a', 'Postern'].map(
+  ...['team.a', 'Postern', '9lives'].map(
     (name) => [[`fullnameOverride=${name}`], `fullnameOverride: ${name} cannot begin the name of a Service.`] as const,
   ),
+  [[...SIDECAR, 'envoy.readyPath=/ready'], 'envoy.readyPath: the admin interface of the chart'],
+  [['tls.enabled=true', ...CERT_MANAGER, 'tls.certManager.duration=168h'], 'renewBefore (720h) must be shorter'],
+  [['tls.enabled=true', ...CERT_MANAGER, 'tls.certManager.renewBefore=2160h'], 'renewBefore (2160h) must be shorter'],
+  [CERT_MANAGER, 'tls.certManager.enabled: no certificate is issued while tls.enabled is false.'],
+  ...['interval=5s', 'interval=9999ms', 'scrapeTimeout=1m'].map(
+    (set) =>
+      [
+        ['metrics.serviceMonitor.enabled=true', `metrics.serviceMonitor.${set}`],
+        'metrics.serviceMonitor: scrapeTimeout (',
+      ] as const,
+  ),
+  ...['0', '0%'].map(
+    (none) => [[`strategy.rollingUpdate.maxSurge=${none}`], 'maxSurge and maxUnavailable must not both be 0.'] as const,
+  ),
+  [[...SIDECAR, 'mesh.envoyGateway.admission.enabled=true'], 'need the gate as a Service. Set mode to central.'],
+  [['config.drain.notice=1h'], 'must exceed preStopSeconds (5) and config.drain.notice (3600 s) together'],
   [['nameOverride=my_gate'], 'fullnameOverride: postern-my_gate cannot begin the name of a Service.'],
   [['ingress.enabled=true'], 'ingress.hosts: name at least one host.'],
   [['httpRoute.enabled=true'], 'httpRoute.parentRefs: name at least one Gateway.'],
@@ -209,6 +227,17 @@ describe('the schema of the values', () => {
     const text = textAt(only(manifestsOf(output), 'ConfigMap'), 'data', 'postern.yaml');
     const secrets = { POSTERN_DATABASE_URL: 'postgresql://a@b/c', POSTERN_SECRET_KEY: 'k'.repeat(32) };
     expect(loaded(load(text, secrets)).config.inspect.maxBodyBytes).toBe(16_777_216);
+  });
+
+  it.each([
+    [['mode=sidecar', 'envoy.config=a', 'envoy.readyPath=/ready']],
+    [['tls.enabled=true', ...CERT_MANAGER, 'tls.certManager.duration=721h']],
+    [['metrics.serviceMonitor.enabled=true', 'metrics.serviceMonitor.interval=10s']],
+    [['strategy.rollingUpdate.maxSurge=0', 'strategy.rollingUpdate.maxUnavailable=1']],
+    [['strategy.type=Recreate', 'strategy.rollingUpdate.maxSurge=0']],
+  ])('accepts %j together', async (sets) => {
+    const { ok, output } = await refusalOf(sets);
+    expect(ok, output).toBe(true);
   });
 
   it('shows no secret in a refusal', async () => {

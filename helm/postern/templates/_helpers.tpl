@@ -172,13 +172,15 @@ sidecar.istio.io/inject: "true"
 {{- end -}}
 {{- end -}}
 
-{{/* Seconds of a duration such as 5s, 500ms or 2m; 0 for 0. */}}
+{{/* Milliseconds of a duration such as 5s, 500ms or 720h; 0 for 0. */}}
+{{- define "postern.milliseconds" -}}
+{{- $unit := regexFind "[a-z]+$" (toString .) | default "s" -}}
+{{- mul (regexFind "^[0-9]+" (toString .)) (get (dict "ms" 1 "s" 1000 "m" 60000 "h" 3600000 "d" 86400000) $unit) -}}
+{{- end -}}
+
+{{/* Its seconds, rounded up. */}}
 {{- define "postern.seconds" -}}
-{{- $text := toString . -}}
-{{- $number := regexFind "^[0-9]+" $text | int -}}
-{{- if hasSuffix "ms" $text }}{{ div (add $number 999) 1000 -}}
-{{- else if hasSuffix "m" $text }}{{ mul $number 60 -}}
-{{- else }}{{ $number }}{{ end -}}
+{{- div (add (include "postern.milliseconds" .) 999) 1000 -}}
 {{- end -}}
 
 {{/* Bytes of a size such as 4194304, 512 KiB or 4 MiB. A number of a values file is a float64. */}}
@@ -237,8 +239,16 @@ sidecar.istio.io/inject: "true"
 {{- if and $v.tls.certManager.enabled $v.tls.existingSecret -}}
 {{- fail "tls: set existingSecret or certManager.enabled, not both." -}}
 {{- end -}}
+{{- if and $v.tls.certManager.enabled (not $v.tls.enabled) -}}
+{{- fail "tls.certManager.enabled: no certificate is issued while tls.enabled is false. Set tls.enabled to true, or tls.certManager.enabled to false." -}}
+{{- end -}}
 {{- if and $v.tls.certManager.enabled (not $v.tls.certManager.issuerRef.name) -}}
 {{- fail "tls.certManager.issuerRef.name: name the issuer of the certificates." -}}
+{{- end -}}
+{{- with $v.tls.certManager -}}
+{{- if and .enabled (ge (include "postern.milliseconds" .renewBefore | int64) (include "postern.milliseconds" .duration | int64)) -}}
+{{- fail (printf "tls.certManager: renewBefore (%s) must be shorter than duration (%s)." .renewBefore .duration) -}}
+{{- end -}}
 {{- end -}}
 {{- if and $v.tls.enabled (ne $v.mesh.envoyGateway.profile "none") -}}
 {{- $away := ne ($v.mesh.envoyGateway.namespace | default .Release.Namespace) .Release.Namespace -}}
@@ -257,8 +267,8 @@ sidecar.istio.io/inject: "true"
 {{- if and (eq $v.mode "sidecar") (eq $v.probes.readiness.type "grpc") -}}
 {{- fail "probes.readiness.type: the API of the mode sidecar has no gRPC port. Set it to http." -}}
 {{- end -}}
-{{- if and (eq $v.mode "sidecar") (or (ne $v.mesh.istio.profile "none") (ne $v.mesh.envoyGateway.profile "none")) -}}
-{{- fail "mesh: the profiles need the gate as a Service. Set mode to central." -}}
+{{- if and (eq $v.mode "sidecar") (or (ne $v.mesh.istio.profile "none") (ne $v.mesh.envoyGateway.profile "none") $v.mesh.envoyGateway.admission.enabled) -}}
+{{- fail "mesh: the profiles and envoyGateway.admission need the gate as a Service. Set mode to central." -}}
 {{- end -}}
 {{- $ports := list (int $v.envoy.port) (int $v.envoy.adminPort) 9090 -}}
 {{- if and (eq $v.mode "sidecar") (lt (len (uniq $ports)) 3) -}}
@@ -286,12 +296,22 @@ sidecar.istio.io/inject: "true"
 {{- fail "httpRoute.parentRefs: name at least one Gateway." -}}
 {{- end -}}
 {{- $name := include "postern.fullname" . -}}
-{{- if not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" $name) -}}
-{{- fail (printf "fullnameOverride: %s cannot begin the name of a Service. Set it to lowercase letters, digits and hyphens." $name) -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name) -}}
+{{- fail (printf "fullnameOverride: %s cannot begin the name of a Service. Set it to lowercase letters, digits and hyphens, with a letter at its beginning." $name) -}}
 {{- end -}}
 {{- include "postern.refuseSelector" (dict "root" . "name" $name "component" (include "postern.component" .)) -}}
 {{- if eq $v.mode "sidecar" -}}
 {{- include "postern.refuseSelector" (dict "root" . "name" (printf "%s-envoy" $name) "component" "envoy") -}}
+{{- end -}}
+{{- with $v.metrics.serviceMonitor -}}
+{{- if and .enabled (gt (include "postern.milliseconds" .scrapeTimeout | int64) (include "postern.milliseconds" .interval | int64)) -}}
+{{- fail (printf "metrics.serviceMonitor: scrapeTimeout (%s) must not exceed interval (%s)." .scrapeTimeout .interval) -}}
+{{- end -}}
+{{- end -}}
+{{- $rolling := $v.strategy.rollingUpdate | default dict -}}
+{{- $zeros := list "0" "0%" -}}
+{{- if and (eq $v.strategy.type "RollingUpdate") (has (toString $rolling.maxSurge) $zeros) (has (toString $rolling.maxUnavailable) $zeros) -}}
+{{- fail "strategy.rollingUpdate: maxSurge and maxUnavailable must not both be 0. Set one of them to 1." -}}
 {{- end -}}
 {{- if gt (int $v.autoscaling.minReplicas) (int $v.autoscaling.maxReplicas) -}}
 {{- fail "autoscaling: minReplicas must not exceed maxReplicas." -}}
