@@ -102,6 +102,44 @@ test.each([['central'], ['sidecar']])(
   },
 );
 
+test.each([['central'], ['sidecar']])(
+  'a name that YAML would read as a number or a truth value stays a text, in the mode %s',
+  async (mode) => {
+    const own = { name: '123', key: '456' };
+    const mesh = { istio: { profile: 'plain', gateway: '123', provider: '123', usageProvider: '456' } };
+    const tls = { enabled: true, existingSecret: '123' };
+    const envoyGateway = { profile: 'plain', gateway: '123', namespace: '456', clientSecret: '123' };
+    const values = {
+      nameOverride: '123',
+      fullnameOverride: 'true',
+      commonLabels: { 'app.kubernetes.io/part-of': '123' },
+      imagePullSecrets: ['123', { name: '456' }],
+      database: { existingSecret: own },
+      secretKey: { existingSecret: own },
+      bootstrap: { existingSecret: own },
+      secretFiles: [{ env: 'POSTERN_LDAP_BIND_PASSWORD_FILE', ...own }],
+      migrations: { mode: 'job' },
+      autoscaling: { enabled: true },
+      priorityClassName: '123',
+      ingress: { enabled: true, className: '123', hosts: ['a.example'] },
+      networkPolicy: { enabled: true },
+      metrics: { serviceMonitor: { enabled: true }, prometheusRule: { enabled: true }, dashboard: { enabled: true } },
+    };
+    const folder = await temporary();
+    const more =
+      mode === 'sidecar'
+        ? [{ mode, envoy: { existingConfigMap: '123', tls: { existingSecret: '123' } } }]
+        : [{ mesh }, { mesh: { envoyGateway }, tls }, { serviceAccount: { create: false, name: '123' } }];
+    for (const [index, one] of more.entries()) {
+      const file = join(folder, `${index}.yaml`);
+      await writeFile(file, stringify({ ...values, ...one }));
+      const { ok, output } = await helm('template', '123', CHART, '-n', '456', '-f', file);
+      expect(ok, output).toBe(true);
+      expect(await validator.validate(output)).toEqual([]);
+    }
+  },
+);
+
 describe('images', () => {
   it('come from a registry that has a value of its own', async () => {
     const image = { registry: 'registry.example.com', tag: '9' };

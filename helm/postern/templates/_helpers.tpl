@@ -18,11 +18,11 @@
 
 {{- define "postern.ownLabels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/name: {{ include "postern.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "postern.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/part-of: {{ index .Values.commonLabels "app.kubernetes.io/part-of" | default "postern" }}
+app.kubernetes.io/part-of: {{ index .Values.commonLabels "app.kubernetes.io/part-of" | default "postern" | quote }}
 {{- end -}}
 
 {{/* Takes labels, and leaves out those that the chart sets itself: an object with a label twice is no valid YAML. */}}
@@ -43,8 +43,8 @@ app.kubernetes.io/component: {{ .component }}
 
 {{/* Takes {root, component}. Never changes between releases: selectors are immutable. */}}
 {{- define "postern.selector" -}}
-app.kubernetes.io/name: {{ include "postern.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ include "postern.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
@@ -63,9 +63,9 @@ app.kubernetes.io/component: {{ .component }}
 {{- define "postern.metadata" -}}
 {{- $root := .root -}}
 metadata:
-  name: {{ .name }}
+  name: {{ .name | quote }}
   {{- if not .cluster }}
-  namespace: {{ .namespace | default $root.Release.Namespace }}
+  namespace: {{ .namespace | default $root.Release.Namespace | quote }}
   {{- end }}
   labels:
     {{- include "postern.ownLabels" $root | nindent 4 }}

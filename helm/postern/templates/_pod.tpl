@@ -4,27 +4,27 @@
 {{- $v := $root.Values -}}
 {{- $own := include "postern.fullname" $root -}}
 - secret:
-    name: {{ .database.name | default $own }}
+    name: {{ .database.name | default $own | quote }}
     items:
-    - key: {{ and .database.name .database.key | default "database-url" }}
+    - key: {{ and .database.name .database.key | default "database-url" | quote }}
       path: database-url
 - secret:
-    name: {{ $v.secretKey.existingSecret.name | default $own }}
+    name: {{ $v.secretKey.existingSecret.name | default $own | quote }}
     items:
-    - key: {{ and $v.secretKey.existingSecret.name $v.secretKey.existingSecret.key | default "secret-key" }}
+    - key: {{ and $v.secretKey.existingSecret.name $v.secretKey.existingSecret.key | default "secret-key" | quote }}
       path: secret-key
 {{- if or $v.bootstrap.password $v.bootstrap.existingSecret.name }}
 - secret:
-    name: {{ $v.bootstrap.existingSecret.name | default $own }}
+    name: {{ $v.bootstrap.existingSecret.name | default $own | quote }}
     items:
-    - key: {{ and $v.bootstrap.existingSecret.name $v.bootstrap.existingSecret.key | default "bootstrap-password" }}
+    - key: {{ and $v.bootstrap.existingSecret.name $v.bootstrap.existingSecret.key | default "bootstrap-password" | quote }}
       path: bootstrap-password
 {{- end }}
 {{- range $v.secretFiles }}
 - secret:
-    name: {{ .name }}
+    name: {{ .name | quote }}
     items:
-    - key: {{ .key }}
+    - key: {{ .key | quote }}
       path: {{ .env | lower }}
 {{- end }}
 {{- end -}}
@@ -73,7 +73,7 @@ envFrom:
 {{- define "postern.volumes" -}}
 - name: config
   configMap:
-    name: {{ include "postern.fullname" .root }}
+    name: {{ include "postern.fullname" .root | quote }}
     items:
     - key: {{ .key | default "postern.yaml" }}
       path: postern.yaml
@@ -97,16 +97,16 @@ envFrom:
 {{- with $v.imagePullSecrets }}
 imagePullSecrets:
 {{- range . }}
-- name: {{ kindIs "map" . | ternary . (dict "name" .) | dig "name" "" }}
+- name: {{ kindIs "map" . | ternary . (dict "name" .) | dig "name" "" | quote }}
 {{- end }}
 {{- end }}
-serviceAccountName: {{ include "postern.serviceAccountName" .root }}
+serviceAccountName: {{ include "postern.serviceAccountName" .root | quote }}
 automountServiceAccountToken: false
 enableServiceLinks: false
 securityContext:
   {{- toYaml $v.podSecurityContext | nindent 2 }}
 {{- with $v.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with $v.nodeSelector }}
 nodeSelector:
