@@ -12,11 +12,13 @@ const SECRET_NAME = /(^|_)(authorization|password|passwd|token|secret|cookie|cre
 const MASKS: readonly ((text: string) => string)[] = [
   // API keys, refresh tokens and one-time tokens. The eight characters of a key that lists show are shorter.
   (text) => text.replace(/(?:\b|(?<=%[0-9A-Fa-f]{2}))(psk|prt|pst)_[0-9A-Za-z_%-]{8,}/g, `$1_${MASKED}`),
-  // JSON Web Tokens. Characters that may begin one and do not are matched as well, so that none is read twice.
+  // JSON Web Tokens. Characters that may begin one and do not are matched as well, so that none is read twice. With
+  // white space in its header, a token begins like some words, so its second part must be an object as well.
   (text) =>
     text.replace(
-      /(?:\b|(?<=%[0-9A-Fa-f]{2}))eyJ(?:([0-9A-Za-z_-]{8,}(?:\.[0-9A-Za-z_-]*){1,2})|[0-9A-Za-z_-]*)/g,
-      (match, token?: string) => (token === undefined ? match : `eyJ${MASKED}`),
+      /(?:\b|(?<=%[0-9A-Fa-f]{2}))(ey[A-DJ]|ew[k-r0-3])(?:([0-9A-Za-z_-]{8,}(?:\.[0-9A-Za-z_-]*){1,2})|[0-9A-Za-z_-]*)/g,
+      (match, start: string, rest?: string) =>
+        rest === undefined || (start !== 'eyJ' && !/\.e[wy]/.test(rest)) ? match : `${start}${MASKED}`,
     ),
   // Passwords in URLs.
   (text) => text.replace(/\b([a-z][a-z0-9+.-]{0,20}:\/\/[^\s:/@"\\]{0,256}:)[^\s@/"\\]{1,256}@/gi, `$1${MASKED}@`),
@@ -34,7 +36,7 @@ export function maskLine(line: string): string {
 /**
  * Matches every text with a secret of the forms above, and few others, so most texts need one search instead of four.
  */
-const HINT = /p(?:sk|rt|st)_|eyJ|:\/\/|\$argon2/;
+const HINT = /p(?:sk|rt|st)_|ey[A-DJ]|ew[k-r0-3]|:\/\/|\$argon2/;
 
 /** A percent-encoded unreserved character, encoded any number of times (RFC 3986, sections 2.3 and 6.2.2.2). */
 const NEEDLESS_ESCAPE = /%(?:25)*(2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])/gi;

@@ -141,10 +141,22 @@ describe('a secret stays out of the log', () => {
     );
   });
 
-  it('and a long text that resembles many tokens is read once', () => {
-    const text = '-eyJ'.repeat(1_000_000);
+  it.each(['{ "alg":"ES256"}', '{\n"alg":"ES256"}', '{\r\n"alg":"ES256"}', '{\t"alg":"ES256"}'])(
+    'of a JSON Web Token whose header has white space: %j',
+    (header) => {
+      const token = [header, '{"sub":"usr"}', 'signature'].map((part) => Buffer.from(part).toString('base64url'));
+      expect(maskText(`token ${token.join('.')} end`)).toBe(`token ${token[0]?.slice(0, 3)}*** end`);
+    },
+  );
+
+  it('and a host whose name begins like such a token is written unchanged', () => {
+    expect(maskText('ewr1-gateway-12345.platform.example.com')).toBe('ewr1-gateway-12345.platform.example.com');
+  });
+
+  it.each(['eyJ', 'eyA', 'ewo'])('and a long text that resembles many tokens is read once: %s', (start) => {
+    const text = `-${start}`.repeat(1_000_000);
     expect(maskText(text) === text).toBe(true);
-    expect(maskText(`${text}aaaaaaaa.x`)).toBe('-eyJ***');
+    expect(maskText(`${text}aaaaaaaa.e${'y'.repeat(3)}`)).toBe(`-${start}***`);
   });
 
   it('in a URL: the password goes, the rest stays', () => {
