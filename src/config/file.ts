@@ -85,7 +85,7 @@ function readYaml(names: Names, file: string, text: string): FileContent {
   if (broken.some((error) => error.code !== 'DUPLICATE_KEY')) {
     return { entries: new Map(), errors, isWhole: false };
   }
-  // A tenant `007` or a password of digits is a text, also in a list. What becomes of it is the parser's matter.
+  // A tenant `007` or a password of digits is a text, also in a list. The parser of a number reads its text.
   visit(doc, {
     Scalar: (_key, node) => {
       if (typeof node.value === 'number') node.value = node.source ?? node.value;

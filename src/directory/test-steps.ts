@@ -237,7 +237,7 @@ class LoginTest {
     const profile = profileOf(entry, reader, user.name);
     const identity = identify(entry, reader);
     if (identity.kind !== 'one') this.#stop('attributes', identity.detail);
-    // With a pattern, the entry is read after the bind. A login refuses these states whatever the password is.
+    // With a pattern, the entry is read after the bind. A login refuses these states with every password.
     const refused = statePerBind(entry, reader.now());
     if (refused !== undefined)
       this.#stop(
