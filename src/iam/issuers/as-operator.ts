@@ -36,7 +36,7 @@ export async function refreshAsOperator(keys: KeyRefreshParts, { id, tenant_id }
 
 /**
  * Refuses the tokens of an issuer that were issued before a time, as `revokeBefore` does.
- * @param time RFC 3339. Default: now
+ * @param time RFC 3339. Default: the current second
  * @returns the time before which tokens are refused
  * @throws Refusal `not_found`; `invalid_field` for a time in the future
  */

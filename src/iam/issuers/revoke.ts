@@ -18,6 +18,7 @@ import { deleteIssuerRow, findIssuer, type StoredIssuer, updateIssuerRow, writte
 import { holdIssuer, issuerResource } from './read.ts';
 import { countReferences, endSessionsOfIssuer, revokeProvedKeys, unlinkUsers } from './reference-queries.ts';
 import { refreshIssuerKeys } from './refresh-keys.ts';
+import { secondOf } from './write.ts';
 
 /** A clock may differ from the database's by this much. */
 const MAX_AHEAD_MS = 60_000;
@@ -25,7 +26,7 @@ const MAX_AHEAD_MS = 60_000;
 /**
  * Refuses the tokens of an issuer that were issued before a time. A time before an earlier one has no effect. All
  * sessions that began with its tokens end, because a session does not know when its token was issued.
- * @param time RFC 3339. Default: now
+ * @param time RFC 3339. Default: the current second
  * @throws Refusal `not_found`; `invalid_field` for a time in the future
  */
 export async function revokeBefore(
@@ -45,7 +46,11 @@ export async function revokeBefore(
   });
 }
 
-/** @throws Refusal `invalid_field` for a time in the future */
+/**
+ * @param time default: the current second, because most `iat` are whole seconds. A client that gets a new token at once
+ *   after the call could otherwise not use it.
+ * @throws Refusal `invalid_field` for a time in the future
+ */
 export async function writeRevokedBefore(
   trx: Transaction,
   issuer: StoredIssuer,
@@ -53,7 +58,7 @@ export async function writeRevokedBefore(
   nowMs: number,
 ): Promise<StoredIssuer> {
   const { id, tenant_id, revoked_before } = issuer;
-  const requestedMs = time === undefined ? nowMs : Date.parse(time);
+  const requestedMs = time === undefined ? secondOf(nowMs) : Date.parse(time);
   if (requestedMs > nowMs + MAX_AHEAD_MS) {
     throw invalidField('/time', 'The time is in the future. Tokens that are not issued yet cannot be refused.');
   }

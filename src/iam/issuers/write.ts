@@ -189,7 +189,7 @@ function consequences(
   nowMs: number,
 ): Partial<Pick<IssuerColumns, 'earlier' | 'users_since' | 'revoked_before'>> {
   // Whole seconds, as `iat` has them: a token of the same second counts as issued after the change.
-  const now = new Date(Math.floor(nowMs / 1000) * 1000);
+  const now = new Date(secondOf(nowMs));
   const { revoked_before } = before;
   const earlier = acceptsMore ? earlierAfter(before, keys, now.getTime()) : before.earlier;
   return {
@@ -200,6 +200,10 @@ function consequences(
       : {}),
     ...(acceptsMore ? { earlier: earlier ?? null } : {}),
   };
+}
+
+export function secondOf(ms: number): number {
+  return Math.floor(ms / 1000) * 1000;
 }
 
 /** A session does not know the claims of its token, so a narrower change ends all that it may concern. */
