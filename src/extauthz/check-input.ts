@@ -46,7 +46,7 @@ export function requestOf(draft: Draft, trustedHops: number, maxBodyBytes: numbe
       contentType: headerOf(bytes, Headers.CONTENT_TYPE),
       contentEncoding: headerOf(bytes, Headers.CONTENT_ENCODING),
       body,
-      bodyPartial: draft.partial || isCut(body.length, maxBodyBytes) || isShort(draft, body.length),
+      bodyPartial: draft.partial || body.length > maxBodyBytes || isShort(draft, body.length),
       bodyMissing: body.length === 0 && isNotSent(draft),
       bodyAsText: draft.rawBodyEnd === draft.rawBodyStart && body.length > 0,
       clientAddress: trustedHops > 0 ? trustedAddress(bytes, draft.forwardedFor ?? [], trustedHops) : peerOf(draft),
@@ -87,14 +87,6 @@ function isNotSent(draft: Draft): boolean {
     return announced > 0 && announced !== Number.POSITIVE_INFINITY;
   }
   return draft.notInspected || (draft.size > 0 && draft.size < NEGATIVE);
-}
-
-/**
- * Reports whether more of the body may follow. Envoy checks a request as soon as its buffer is full, and marks the body
- * as whole if nothing beyond the buffer has come yet. Then only an announced length shows that nothing follows.
- */
-function isCut(length: number, maxBodyBytes: number): boolean {
-  return length > maxBodyBytes || (length === maxBodyBytes && !hasHeader(Headers.CONTENT_LENGTH));
 }
 
 /**

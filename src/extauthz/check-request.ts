@@ -53,7 +53,7 @@ const MESSAGE_13 = 0x6a;
  * Reads one CheckRequest. The input's `body` is a view of `bytes`; everything else is copied. Never throws.
  * @param trustedHops the number of proxies in front of Envoy whose entries of `X-Forwarded-For` count; 0 = the
  * connection's peer is the client
- * @param maxBodyBytes a longer body counts as partial, and so does one of this length if no length was announced
+ * @param maxBodyBytes a longer body counts as partial
  */
 export function readCheckRequest(
   bytes: Buffer,
