@@ -73,8 +73,9 @@ export async function updateTenant(
       quotas: mergeQuotas(tenant.quotas, changes.quotas),
       metadata: changes.metadata === undefined ? tenant.metadata : (changes.metadata ?? {}),
     });
-    const { period } = momentOf(changed.settings.timezone, caller.nowMs);
-    if (changes.quotas !== undefined) await noteQuotaAlerts(trx, tenant.id, period);
+    if (changes.quotas !== undefined) {
+      await noteQuotaAlerts(trx, tenant.id, momentOf(changed.settings.timezone, caller.nowMs).period);
+    }
     return changed;
   });
 }
